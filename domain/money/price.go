@@ -1,0 +1,124 @@
+package money
+
+import (
+	"github.com/shopspring/decimal"
+
+	"github.com/sluice-gateway/sluice/domain/usage"
+)
+
+// Prices are what one deployment charges, in USD per million tokens. A nil rate
+// is unknown, which is not the same as zero (M6).
+type Prices struct {
+	Input        *decimal.Decimal `json:"input,omitempty"`
+	Output       *decimal.Decimal `json:"output,omitempty"`
+	CacheRead    *decimal.Decimal `json:"cache_read,omitempty"`
+	CacheWrite5m *decimal.Decimal `json:"cache_write_5m,omitempty"`
+	CacheWrite1h *decimal.Decimal `json:"cache_write_1h,omitempty"`
+	LongContext  *LongContext     `json:"long_context,omitempty"`
+	// Source says where the rates were read and when; it is for people.
+	Source string `json:"source,omitempty"`
+}
+
+// LongContext are the rates that replace the ordinary ones for the whole request
+// once its input is longer than AboveInputTokens. A nil rate keeps the ordinary
+// one.
+type LongContext struct {
+	AboveInputTokens int64            `json:"above_input_tokens"`
+	Input            *decimal.Decimal `json:"input,omitempty"`
+	Output           *decimal.Decimal `json:"output,omitempty"`
+	CacheRead        *decimal.Decimal `json:"cache_read,omitempty"`
+	CacheWrite5m     *decimal.Decimal `json:"cache_write_5m,omitempty"`
+	CacheWrite1h     *decimal.Decimal `json:"cache_write_1h,omitempty"`
+}
+
+// Known reports whether a request can be priced at all. A rung without is skipped
+// as `price_unknown` (M3).
+func (p Prices) Known() bool { return p.Input != nil && p.Output != nil }
+
+// Validate refuses negative rates and a nonsense threshold.
+func (p Prices) Validate() error {
+	rates := []*decimal.Decimal{p.Input, p.Output, p.CacheRead, p.CacheWrite5m, p.CacheWrite1h}
+	if l := p.LongContext; l != nil {
+		if l.AboveInputTokens <= 0 {
+			return ErrNegative
+		}
+		rates = append(rates, l.Input, l.Output, l.CacheRead, l.CacheWrite5m, l.CacheWrite1h)
+	}
+	for _, r := range rates {
+		if r != nil && r.IsNegative() {
+			return ErrNegative
+		}
+	}
+	return nil
+}
+
+// tier is the set of rates that one attempt pays.
+type tier struct {
+	input, output, cacheRead, cacheWrite5m, cacheWrite1h decimal.Decimal
+}
+
+// tierFor picks the rates for an input length. Missing cache rates price as full
+// input (M6): dearer than the truth for reads, and the deployment is flagged by
+// CachePriceMissing until someone sets them.
+func (p Prices) tierFor(inputTokens int64) tier {
+	in, out, read, w5, w1 := p.Input, p.Output, p.CacheRead, p.CacheWrite5m, p.CacheWrite1h
+	if l := p.LongContext; l != nil && inputTokens > l.AboveInputTokens {
+		in, out = first(l.Input, in), first(l.Output, out)
+		read, w5, w1 = first(l.CacheRead, read), first(l.CacheWrite5m, w5), first(l.CacheWrite1h, w1)
+	}
+	t := tier{input: *in, output: *out}
+	t.cacheRead = *first(read, in)
+	t.cacheWrite5m = *first(w5, in)
+	t.cacheWrite1h = *first(w1, in)
+	return t
+}
+
+func first(a, b *decimal.Decimal) *decimal.Decimal {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// CachePriceMissing is the flag of M6.
+func (p Prices) CachePriceMissing() bool { return p.Known() && p.CacheRead == nil }
+
+// perMillion scales a rate in USD per million tokens to nano-USD per token:
+// 1e9 / 1e6.
+var perMillion = decimal.NewFromInt(1000)
+
+// WorstCase is what an attempt may cost at most (M2): the estimated input at its
+// dearest applicable input rate, and the output ceiling. p must be Known.
+func (p Prices) WorstCase(inputTokens, outputCeiling int64) (NanoUSD, error) {
+	if inputTokens < 0 || outputCeiling < 0 {
+		return 0, ErrNegative
+	}
+	t := p.tierFor(inputTokens)
+	dearest := decimal.Max(t.input, t.cacheRead, t.cacheWrite5m, t.cacheWrite1h)
+	sum := dearest.Mul(decimal.NewFromInt(inputTokens)).Add(t.output.Mul(decimal.NewFromInt(outputCeiling)))
+	return round(sum.Mul(perMillion))
+}
+
+// Cost is what reported usage costs (M4): cached and written tokens are parts of
+// the input and reasoning is a part of the output, so that nothing is priced
+// twice. The parts must fit their whole; otherwise the data contradicts itself
+// and ErrNegative comes back. p must be Known and u Usable.
+func (p Prices) Cost(u usage.Usage) (NanoUSD, error) {
+	input, output := u.Input.N, u.Output.N
+	cached, w5, w1 := u.CachedInput.Or(0), u.CacheWrite5m.Or(0), u.CacheWrite1h.Or(0)
+	fresh := input - cached - w5 - w1
+	if min(fresh, output, cached, w5, w1) < 0 {
+		return 0, ErrNegative
+	}
+	t := p.tierFor(input)
+	sum := decimal.Zero
+	for _, part := range []struct {
+		rate   decimal.Decimal
+		tokens int64
+	}{{t.input, fresh}, {t.cacheRead, cached}, {t.cacheWrite5m, w5}, {t.cacheWrite1h, w1}, {t.output, output}} {
+		if part.tokens != 0 {
+			sum = sum.Add(part.rate.Mul(decimal.NewFromInt(part.tokens)))
+		}
+	}
+	return round(sum.Mul(perMillion))
+}

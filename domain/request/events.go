@@ -1,0 +1,223 @@
+// Package request is the life of one request as events: what may be said about
+// it, in which order, and what the sayings add up to.
+//
+// The events carry numbers, names and classes, never content (E10): no prompt, no
+// answer, no tool argument, no provider text, no key.
+package request
+
+import (
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/usage"
+)
+
+// RequestAdmitted opens a request. What a later decision depends on is fixed here
+// (N14): the catalog snapshot, the deadline, the limits.
+type RequestAdmitted struct {
+	Tenant          string   `json:"tenant"`
+	Key             string   `json:"key"`
+	Dialect         string   `json:"dialect"`
+	RequestedModel  string   `json:"requested_model"`
+	CanonicalModel  string   `json:"canonical_model"`
+	Stream          bool     `json:"stream,omitempty"`
+	Snapshot        string   `json:"snapshot"`
+	DeadlineMS      int64    `json:"deadline_ms"`
+	MaxAttempts     int      `json:"max_attempts"`
+	Fallback        string   `json:"fallback,omitempty"`
+	Estimate        Estimate `json:"estimate"`
+	ClientRequestID string   `json:"client_request_id,omitempty"`
+	ClientRetry     int      `json:"client_retry,omitempty"`
+}
+
+// Estimate is what the request is planned with, in tokens (A6).
+type Estimate struct {
+	InputTokens     int64 `json:"input_tokens"`
+	MaxOutputTokens int64 `json:"max_output_tokens"`
+}
+
+// RequestRefused is the whole life of a request that was turned away before any
+// attempt, with the scope that refused (A9). Where a walk had begun, a
+// RequestFinalized with outcome refused carries the same Refusal instead.
+type RequestRefused struct {
+	Tenant          string `json:"tenant"`
+	Key             string `json:"key"`
+	Dialect         string `json:"dialect"`
+	RequestedModel  string `json:"requested_model,omitempty"`
+	Snapshot        string `json:"snapshot,omitempty"`
+	ClientRequestID string `json:"client_request_id,omitempty"`
+	Refusal
+}
+
+// Refusal is why: our error code, and for a limit its scope, size and use.
+type Refusal struct {
+	Code   string `json:"code"`
+	Scope  string `json:"scope,omitempty"`
+	Limit  int64  `json:"limit,omitempty"`
+	Used   int64  `json:"used,omitempty"`
+	Unit   string `json:"unit,omitempty"`
+	Resets string `json:"resets_at,omitempty"`
+}
+
+// RouteSkipped is a route that was looked at and not called (W15).
+type RouteSkipped struct {
+	Rung     int               `json:"rung"`
+	Provider string            `json:"provider,omitempty"`
+	Model    string            `json:"model,omitempty"`
+	Reason   SkipReason        `json:"reason"`
+	Detail   map[string]string `json:"detail,omitempty"`
+}
+
+// AttemptReserved holds an attempt's worst case, before the provider is called
+// (M2). The prices that will settle it are fixed here (M4).
+type AttemptReserved struct {
+	Attempt         int           `json:"attempt"`
+	Rung            int           `json:"rung"`
+	Kind            AttemptKind   `json:"kind"`
+	Tenant          string        `json:"tenant"`
+	Provider        string        `json:"provider"`
+	Model           string        `json:"model"`
+	Deployment      string        `json:"deployment"`
+	ProviderKey     string        `json:"provider_key,omitempty"`
+	CredentialOwner Owner         `json:"credential_owner"`
+	FallbackKind    FallbackKind  `json:"fallback_kind"`
+	FallbackDepth   int           `json:"fallback_depth"`
+	Masked          bool          `json:"masked,omitempty"`
+	Estimate        Estimate      `json:"estimate"`
+	Prices          money.Prices  `json:"prices"`
+	Reserved        money.NanoUSD `json:"reserved_nanousd"`
+	// Holds are the counters that carry the reservation, so that settling releases
+	// exactly them even when the budgets have changed since.
+	Holds []string `json:"holds,omitempty"`
+}
+
+// AttemptThrottled is a provider's "not now".
+type AttemptThrottled struct {
+	Attempt      int    `json:"attempt"`
+	Status       int    `json:"status"`
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+	RetrySource  string `json:"retry_source,omitempty"`
+	DurationMS   int64  `json:"duration_ms"`
+}
+
+// ThrottleDecided is what the walk did about a throttle and the inputs it used
+// (T12).
+type ThrottleDecided struct {
+	Attempt   int              `json:"attempt"`
+	Decision  ThrottleDecision `json:"decision"`
+	Mode      string           `json:"mode"`
+	Estimate  float64          `json:"cache_estimate"`
+	Threshold *float64         `json:"threshold,omitempty"`
+	Allowance int              `json:"allowance"`
+	DelayMS   int64            `json:"delay_ms,omitempty"`
+}
+
+// AttemptFailed ends an attempt that served nothing.
+type AttemptFailed struct {
+	Attempt        int           `json:"attempt"`
+	Failure        failure.Class `json:"failure"`
+	Status         int           `json:"status,omitempty"`
+	Code           string        `json:"code,omitempty"`
+	PossiblyBilled bool          `json:"possibly_billed"`
+	RetryAfterMS   int64         `json:"retry_after_ms,omitempty"`
+	RetrySource    string        `json:"retry_source,omitempty"`
+	DurationMS     int64         `json:"duration_ms"`
+}
+
+// AttemptCommitted is the first semantic output: from here on no other answer may
+// start (S1, S2).
+type AttemptCommitted struct {
+	Attempt     int    `json:"attempt"`
+	FirstOutput string `json:"first_output"`
+	TTFTMS      int64  `json:"ttft_ms"`
+}
+
+// AttemptSettled replaces the hold with what the attempt cost, once (I5). The five
+// amounts are never one (M7). It repeats what the attempt was, so that a ledger
+// row and a bill line need no other event (M11).
+type AttemptSettled struct {
+	Attempt         int          `json:"attempt"`
+	Tenant          string       `json:"tenant"`
+	Key             string       `json:"key"`
+	Provider        string       `json:"provider"`
+	Model           string       `json:"model"`
+	Deployment      string       `json:"deployment"`
+	CredentialOwner Owner        `json:"credential_owner"`
+	FallbackKind    FallbackKind `json:"fallback_kind"`
+
+	Basis usage.Basis `json:"basis"`
+	Usage usage.Usage `json:"usage"`
+	Amounts
+	// Reserved is the hold that this settlement replaces.
+	Reserved money.NanoUSD `json:"reserved_nanousd"`
+	Holds    []string      `json:"holds,omitempty"`
+	// Failure is set when the attempt ended badly but had to be paid.
+	Failure    failure.Class `json:"failure,omitempty"`
+	DurationMS int64         `json:"duration_ms,omitempty"`
+}
+
+// Amounts are the five numbers of M7, in nano-USD.
+type Amounts struct {
+	List         money.NanoUSD `json:"list_nanousd"`
+	Charge       money.NanoUSD `json:"charge_nanousd"`
+	ProviderCost money.NanoUSD `json:"provider_cost_nanousd"`
+	Subsidy      money.NanoUSD `json:"subsidy_nanousd"`
+	Surcharge    money.NanoUSD `json:"surcharge_nanousd"`
+}
+
+// Add sums amounts field by field.
+func (a Amounts) Add(b Amounts) Amounts {
+	return Amounts{
+		List: a.List + b.List, Charge: a.Charge + b.Charge, ProviderCost: a.ProviderCost + b.ProviderCost,
+		Subsidy: a.Subsidy + b.Subsidy, Surcharge: a.Surcharge + b.Surcharge,
+	}
+}
+
+// ReservationReleased says that a failed attempt's hold is gone.
+type ReservationReleased struct {
+	Attempt  int           `json:"attempt"`
+	Released money.NanoUSD `json:"released_nanousd"`
+}
+
+// ReservationOverrun is usage beyond what was reserved: counted in full and shown
+// (M16).
+type ReservationOverrun struct {
+	Attempt int           `json:"attempt"`
+	Overrun money.NanoUSD `json:"overrun_nanousd"`
+}
+
+// MeterHoldPlaced keeps tokens held because an attempt's usage is unknown (D2).
+type MeterHoldPlaced struct {
+	Attempt int   `json:"attempt"`
+	Tokens  int64 `json:"tokens"`
+}
+
+// MeterHoldResolved ends a meter hold: by reconciliation or by its age (D2).
+type MeterHoldResolved struct {
+	Attempt int         `json:"attempt"`
+	By      string      `json:"by"`
+	Usage   usage.Usage `json:"usage"`
+}
+
+// ModelChanged says that the walk moved to another model (N22).
+type ModelChanged struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	By   string `json:"by"`
+}
+
+// RequestFinalized closes a request, once.
+type RequestFinalized struct {
+	Outcome        Outcome `json:"outcome"`
+	Code           string  `json:"code,omitempty"`
+	Status         int     `json:"status"`
+	Attempts       int     `json:"attempts"`
+	FallbackDepth  int     `json:"fallback_depth"`
+	CanonicalModel string  `json:"canonical_model,omitempty"`
+	DurationMS     int64   `json:"duration_ms"`
+	TTFTMS         *int64  `json:"ttft_ms,omitempty"`
+	// Refusal is set on outcome refused.
+	Refusal *Refusal `json:"refusal,omitempty"`
+	// Exhausted says why a walk ended before its last rung: attempts_exhausted,
+	// time_exhausted (W9, W10).
+	Exhausted string `json:"exhausted,omitempty"`
+}
