@@ -1,0 +1,181 @@
+package fakeprovider
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ToolMarker in the last user message makes a request with tools call the
+// first of them although tool_choice is "auto".
+const ToolMarker = "[tool]"
+
+// filler is what answers are made of after the facts.
+var filler = strings.Fields("the quick brown fox jumps over the lazy dog and then it sleeps under an old tree")
+
+// cjkFiller has characters of two, three and four bytes, so that every kind
+// of cut inside a character happens.
+var cjkFiller = []string{"你好", "世界", "🙂", "çava", "日本語", "👩‍💻", "한국어"}
+
+// makeAnswer works out the answer to a request under a plan. It depends on
+// nothing else but the call's number and time.
+func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer {
+	a := &answer{
+		id:           "chatcmpl-fake-" + strconv.FormatInt(facts.sequence, 10),
+		created:      unixSeconds,
+		model:        in.model,
+		finish:       "stop",
+		form:         p.answer.form,
+		includeUsage: in.includeUsage,
+	}
+	a.usage.input, a.usage.cached = in.promptTokens, min(p.answer.cached, in.promptTokens)
+	if p.answer.reasoning > 0 {
+		a.reasoning = words(nil, p.answer.reasoning, filler)
+	}
+	switch calls := toolCallsWanted(p, in); {
+	case p.answer.empty:
+	case p.answer.refusal:
+		a.refusal = []string{"I'm", " sorry,", " I", " can't", " help", " with", " that."}
+	case calls > 0:
+		if p.answer.textFirst {
+			a.text = words([]string{"let me look"}, 3, filler)
+		}
+		a.calls = makeCalls(in, facts, calls)
+		a.finish = "tool_calls"
+	default:
+		a.text = makeText(p, in)
+	}
+	limitTo(a, in.maxTokens)
+	if p.answer.finish != "" {
+		a.finish = p.answer.finish
+	}
+	if p.answer.noFinish {
+		a.finish = ""
+	}
+	a.usage.reasoning = len(a.reasoning)
+	a.usage.output = len(a.reasoning) + len(a.text) + len(a.refusal)
+	for _, call := range a.calls {
+		a.usage.output += len(call.arguments)
+	}
+	return a
+}
+
+// makeText is the text of an answer in the chunks it streams in: one chunk is
+// one token.
+func makeText(p *plan, in request) []string {
+	switch {
+	case p.answer.bigBytes > 0:
+		return []string{strings.Repeat("x", p.answer.bigBytes)}
+	case in.schema != nil:
+		return pieces(exampleOf(in.schema))
+	case in.jsonObject:
+		return pieces(`{"answer":"the quick brown fox","ok":true}`)
+	case p.answer.cjk:
+		return words(nil, p.answer.words, cjkFiller)
+	default:
+		facts := []string{
+			"model=" + in.model,
+			"messages=" + strconv.Itoa(in.messages),
+			"images=" + strconv.Itoa(in.images),
+			"tools=" + strconv.Itoa(len(in.tools)),
+			"prompt_tokens=" + strconv.Itoa(in.promptTokens),
+		}
+		return words(facts, p.answer.words, filler)
+	}
+}
+
+// words returns n words, the given ones first, each but the first with the
+// space before it.
+func words(first []string, n int, from []string) []string {
+	out := make([]string, n)
+	for i := range out {
+		word := from[i%len(from)]
+		if i < len(first) {
+			word = first[i]
+		}
+		if i > 0 {
+			word = " " + word
+		}
+		out[i] = word
+	}
+	return out
+}
+
+// pieceRunes is the length of the pieces that JSON streams in.
+const pieceRunes = 8
+
+// pieces cuts text between characters.
+func pieces(text string) []string {
+	runes := []rune(text)
+	var out []string
+	for len(runes) > pieceRunes {
+		out = append(out, string(runes[:pieceRunes]))
+		runes = runes[pieceRunes:]
+	}
+	return append(out, string(runes))
+}
+
+// toolCallsWanted is how many tools an answer calls.
+func toolCallsWanted(p *plan, in request) int {
+	if p.answer.calls > 0 {
+		return p.answer.calls
+	}
+	if len(in.tools) == 0 {
+		return 0
+	}
+	switch in.toolChoice {
+	case "none":
+		return 0
+	case "", "auto":
+		if strings.Contains(in.lastUser, ToolMarker) {
+			return 1
+		}
+		return 0
+	default:
+		return 1
+	}
+}
+
+// makeCalls calls the tool that tool_choice names, else tools in their order.
+// Without tools, a plan that asks for calls gets an invented one.
+func makeCalls(in request, facts callFacts, n int) []toolCall {
+	offered := in.tools
+	for _, t := range in.tools {
+		if t.name == in.toolChoice {
+			offered = []tool{t}
+		}
+	}
+	if len(offered) == 0 {
+		offered = []tool{{name: "get_weather", parameters: []byte(`{"type":"object","properties":{"location":{"type":"string"}}}`)}}
+	}
+	calls := make([]toolCall, n)
+	for i := range calls {
+		t := offered[i%len(offered)]
+		calls[i] = toolCall{
+			id:        fmt.Sprintf("call_fake_%d_%d", facts.sequence, i),
+			name:      t.name,
+			arguments: pieces(exampleOf(t.parameters)),
+		}
+	}
+	return calls
+}
+
+// limitTo cuts an answer at the caller's maximum of output tokens.
+func limitTo(a *answer, maxTokens int) {
+	if maxTokens <= 0 {
+		return
+	}
+	left := maxTokens
+	cut := func(list []string) []string {
+		if len(list) > left {
+			a.finish = "length"
+			list = list[:left]
+		}
+		left -= len(list)
+		return list
+	}
+	a.reasoning, a.text, a.refusal = cut(a.reasoning), cut(a.text), cut(a.refusal)
+	for i := range a.calls {
+		a.calls[i].arguments = cut(a.calls[i].arguments)
+	}
+}

@@ -1,0 +1,145 @@
+package fakeprovider
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// dialect spells plans in one provider's protocol. A new protocol is a new
+// file with a new value of this interface, added to [dialects].
+type dialect interface {
+	// register adds the dialect's own paths. Paths that are model calls are
+	// handed to s.serveCall.
+	register(mux *http.ServeMux, s *Server)
+	// parse reads what the answer depends on from a request.
+	parse(r *http.Request, body []byte) (request, error)
+	// failure spells a refusal: its status and body. Headers are the plan's.
+	failure(f failure, call callFacts) (status int, body []byte)
+	// whole spells an answer in one piece.
+	whole(a *answer) []byte
+	// events spells an answer as a stream, in order, terminator included.
+	events(a *answer) []event
+	// errorEvent spells a failure inside a stream that began with 200.
+	errorEvent(f failure, a *answer) event
+	// malformedEvent is an event whose payload is not what the protocol says.
+	malformedEvent() event
+	// streamType is the content type of a stream.
+	streamType() string
+	// frame appends one event as it stands on the wire. n counts events.
+	frame(dst []byte, f framing, n int, e event) []byte
+}
+
+// dialects are the protocols a server speaks.
+func dialects() []dialect { return []dialect{chat{}} }
+
+// request is what the answer depends on, whatever the protocol.
+type request struct {
+	model        string
+	stream       bool
+	includeUsage bool
+	maxTokens    int // 0: not given
+	promptTokens int
+	messages     int
+	images       int
+	tools        []tool
+	toolChoice   string // "", "none", "auto", "required", or a tool's name
+	schema       json.RawMessage
+	jsonObject   bool
+	lastUser     string
+}
+
+// tool is one function the caller offers.
+type tool struct {
+	name       string
+	parameters json.RawMessage
+}
+
+// callFacts identify a call in what is sent back.
+type callFacts struct {
+	sequence int64
+	model    string
+}
+
+// event is one event of a stream before framing.
+type event struct {
+	name   string // SSE event name; empty: none
+	data   []byte
+	tokens int  // output tokens that the event delivers
+	output bool // carries output: text, reasoning, refusal or a piece of a call
+	last   bool // the protocol's terminator
+}
+
+// answer is a complete answer before a dialect spells it.
+type answer struct {
+	id        string
+	created   int64 // Unix seconds
+	model     string
+	reasoning []string
+	text      []string
+	refusal   []string
+	calls     []toolCall
+	finish    string // Chat's words; empty: none is sent
+	usage     usage
+	form      answerForm
+	// includeUsage says that the caller asked for usage in the stream.
+	includeUsage bool
+}
+
+// toolCall is one call, its arguments cut into the pieces they stream in.
+type toolCall struct {
+	id, name  string
+	arguments []string
+}
+
+func (c toolCall) whole() string { return strings.Join(c.arguments, "") }
+
+// usage is what a provider would bill, in tokens. Output includes reasoning.
+type usage struct {
+	input, cached, output, reasoning int
+}
+
+// answerForm are the ways in which providers spell the same answer.
+type answerForm struct {
+	usagePlace  usagePlace
+	usageValue  usageValue
+	emptyTools  bool // "tool_calls": [] beside text
+	mergedRole  bool // role and first content in one chunk
+	wholeCalls  bool // a call arrives complete in one chunk
+	noSentinel  bool // the stream lacks its terminator
+	noRoleChunk bool
+}
+
+type usagePlace int
+
+const (
+	usageAsAsked usagePlace = iota // trailing chunk if the caller asked
+	usageTrailing
+	usageInLast
+	usageBeforeLast
+	usageEvery
+	usageAbsent
+)
+
+type usageValue int
+
+const (
+	usageTrue usageValue = iota
+	usageNull
+	usageZero
+	usageCachedOverPrompt
+	usageReasoningOutside
+)
+
+// reported is the usage as the plan wants it told, which need not be true.
+func (a *answer) reported() usage {
+	u := a.usage
+	switch a.form.usageValue {
+	case usageZero:
+		return usage{}
+	case usageCachedOverPrompt:
+		u.cached = u.input*2 + 1
+	case usageTrue, usageNull, usageReasoningOutside:
+	}
+	return u
+}
