@@ -200,18 +200,29 @@ func (c *cluster) start(ctx context.Context) error {
 
 // awaitReady returns when the server answers a query, or says why it will not.
 func (c *cluster) awaitReady(ctx context.Context) error {
+	err := awaitAnswer(ctx, c.url().String(), c.process.done)
+	if err != nil {
+		return fmt.Errorf("%w; its log: %s", err, c.process.log.String())
+	}
+	return nil
+}
+
+// awaitAnswer asks the server until it answers, ended is closed (nil: never), or
+// startTimeout is over. Asking is the only sign of readiness that holds for every
+// version and every way to run the server.
+func awaitAnswer(ctx context.Context, address string, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	poll := time.NewTicker(readyPoll)
 	defer poll.Stop()
 	for {
 		select {
-		case <-c.process.done:
-			return fmt.Errorf("PostgreSQL did not start: %s", c.process.log.String())
+		case <-ended:
+			return errors.New("PostgreSQL did not start")
 		case <-ctx.Done():
-			return fmt.Errorf("PostgreSQL was not ready in time: %w; its log: %s", ctx.Err(), c.process.log.String())
+			return fmt.Errorf("PostgreSQL was not ready in time: %w", ctx.Err())
 		case <-poll.C:
-			if answers(ctx, c.url().String()) {
+			if answers(ctx, address) {
 				return nil
 			}
 		}
@@ -227,9 +238,8 @@ func answers(ctx context.Context, address string) bool {
 	return conn.Ping(ctx) == nil
 }
 
-// stop asks for a fast shutdown (sessions are cut, a checkpoint is written); a
-// throwaway cluster that will be removed anyway skips the checkpoint only in
-// close. When ctx is done first, harder signals follow.
+// stop asks for a fast shutdown: sessions are cut, a checkpoint is written. When
+// ctx is done first, harder signals follow.
 func (c *cluster) stop(ctx context.Context) error {
 	if c.process == nil || !c.process.alive() {
 		return nil

@@ -8,6 +8,8 @@
 //     who names a server and silently gets another one loses an afternoon;
 //  2. the PostgreSQL programs on this machine, as a private cluster with its
 //     own data directory and a unix socket only its owner can open;
+//  3. Docker;
+//  4. PostgreSQL programs downloaded into the user's cache directory.
 //
 // "Not there" moves on to the next choice; "there but broken" is an error.
 // Treating the second as the first is how a failed image pull comes to be

@@ -42,6 +42,8 @@ func sources() []source {
 	return []source{
 		{"address", openAddress},
 		{"local programs", openLocal},
+		{"Docker", openContainer},
+		{"download", openDownload},
 	}
 }
 
@@ -69,6 +71,8 @@ func (e *NotFoundError) Error() string {
 		fmt.Fprintf(&b, "\n  - set %s to a postgres:// URL", e.AddressEnv[0])
 	}
 	b.WriteString("\n  - install the server programs (Debian, Ubuntu: apt install postgresql; macOS: brew install postgresql@16)")
+	b.WriteString("\n  - start Docker")
+	b.WriteString("\n  - let this machine reach the internet, so that the programs can be downloaded")
 	b.WriteString("\nTried:")
 	for _, t := range e.Tried {
 		b.WriteString("\n  - " + t)

@@ -1,15 +1,21 @@
 package pgserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// lockPoll is how often a waiting process asks for a lock. A blocking flock would
+// not hear its context.
+const lockPoll = 100 * time.Millisecond
 
 // InUseError says that another live process uses the data directory.
 type InUseError struct {
@@ -50,6 +56,23 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, fmt.Errorf("cannot write the lock of %s: %w", dir, err)
 	}
 	return &dirLock{file}, nil
+}
+
+// awaitLock takes the lock when its holder gives it back.
+func awaitLock(ctx context.Context, dir string) (*dirLock, error) {
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for {
+		lock, err := lockDir(dir)
+		if _, inUse := errors.AsType[*InUseError](err); !inUse {
+			return lock, err
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 func (l *dirLock) release() error { return l.file.Close() }

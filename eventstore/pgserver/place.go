@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 const (
@@ -15,7 +16,12 @@ const (
 	// bytes on macOS and the BSDs, 108 on Linux, less the final zero.
 	socketPathMaxBytes = 103
 
-	tempPrefix = "sluice-pg-"
+	tempPrefix   = "sluice-pg-"
+	socketPrefix = "sluice-socket-"
+
+	// abandonedAfter is when an unlocked temporary directory is nobody's. Between
+	// making one and locking it pass microseconds.
+	abandonedAfter = time.Hour
 )
 
 // openDataDir is where root keeps a cluster whose wanted place the server's
@@ -36,28 +42,32 @@ type place struct {
 // means a temporary one.
 func newPlace(dataDir string) (_ place, err error) {
 	p := place{temporary: dataDir == ""}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
 	if p.temporary {
-		p.base, err = os.MkdirTemp(tempRoot(), tempPrefix)
+		root := tempRoot()
+		sweepAbandoned(root)
+		p.base, err = os.MkdirTemp(root, tempPrefix)
 	} else {
 		p.base, err = filepath.Abs(dataDir)
 	}
 	if err != nil {
-		return place{}, fmt.Errorf("cannot make a directory for PostgreSQL: %w", err)
+		return p, fmt.Errorf("cannot make a directory for PostgreSQL: %w", err)
 	}
 	if p.account, err = serverAccount(filepath.Join(p.base, "data")); err != nil {
-		return place{}, err
+		return p, err
 	}
 	if err := p.openBase(); err != nil {
-		return place{}, err
+		return p, err
+	}
+	if p.lock, err = lockDir(p.base); err != nil {
+		return p, err
 	}
 	p.data = filepath.Join(p.base, "data")
-	if p.lock, err = lockDir(p.base); err != nil {
-		return place{}, err
-	}
-	if err := p.makeSocketDir(); err != nil {
-		return place{}, errors.Join(err, p.close())
-	}
-	return p, nil
+	return p, p.makeSocketDir()
 }
 
 // openBase makes the base directory one that the server's account can enter,
@@ -125,7 +135,7 @@ func (p *place) makeSocketDir() error {
 	if p.socket = filepath.Join(dir, socket); len(p.socket) <= socketPathMaxBytes && !strings.ContainsAny(dir, `,"`) {
 		return p.mkdirOwned(dir)
 	}
-	dir, err := os.MkdirTemp(tempRoot(), tempPrefix)
+	dir, err := os.MkdirTemp(tempRoot(), socketPrefix)
 	if err != nil {
 		return fmt.Errorf("cannot make a directory for PostgreSQL's socket: %w", err)
 	}
@@ -160,4 +170,24 @@ func (p *place) close() error {
 		errs = append(errs, p.lock.release())
 	}
 	return errors.Join(errs...)
+}
+
+// sweepAbandoned removes the temporary clusters of processes that were killed or
+// ran into `go test -timeout`, some 40 MB each. What it cannot remove stays.
+func sweepAbandoned(root string) {
+	dirs, _ := filepath.Glob(filepath.Join(root, tempPrefix+"*")) // the only error is a bad pattern
+	for _, dir := range dirs {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || int(owner(info).Uid) != os.Geteuid() || time.Since(info.ModTime()) < abandonedAfter {
+			continue
+		}
+		lock, err := lockDir(dir)
+		if err != nil {
+			continue // in use, however old
+		}
+		if pid, ok := readPostmasterPID(filepath.Join(dir, "data")); !ok || !isPostmaster(pid, filepath.Join(dir, "data")) {
+			_ = os.RemoveAll(dir)
+		}
+		_ = lock.release()
+	}
 }

@@ -1,6 +1,13 @@
 package pgtest
 
-import "context"
+import (
+	"context"
+
+	"github.com/sluice-gateway/sluice/migrations"
+)
 
 // migrate brings a database to the current schema.
-func migrate(context.Context, string) error { return nil }
+func migrate(ctx context.Context, url string) error {
+	_, err := migrations.Migrate(ctx, url, false)
+	return err
+}
