@@ -86,6 +86,7 @@ type Deployment struct {
 	Context       Context      `json:"context,omitzero"`
 	Capabilities  []Capability `json:"capabilities,omitempty"`
 	Prices        money.Prices `json:"prices,omitzero"`
+	Dispatch      *Dispatch    `json:"dispatch,omitempty"`
 	Timeouts      Timeouts     `json:"timeouts,omitzero"`
 	// Masked hides the provider from the caller, never from the operator (X1).
 	Masked bool `json:"masked,omitempty"`
@@ -202,13 +203,17 @@ type CircuitPolicy struct {
 
 // Tenant is an organization: the customer of the operator.
 type Tenant struct {
-	ID      string   `json:"id"`
-	Tier    string   `json:"tier,omitempty"`
-	Budgets []Budget `json:"budgets,omitempty"`
+	ID                string        `json:"id"`
+	Tier              string        `json:"tier,omitempty"`
+	Aliases           []Alias       `json:"aliases,omitempty"`
+	RoutingRules      []RoutingRule `json:"routing_rules,omitempty"`
+	Budgets           []Budget      `json:"budgets,omitempty"`
+	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
+	Retention         Retention     `json:"retention,omitzero"`
 }
 
 // Budget is one limit of an organization; exactly one of LimitUSD, Requests and
-// Tokens is set.
+// Tokens is set. Scope, unit and period together are its identity.
 type Budget struct {
 	Scope    string `json:"scope"`
 	LimitUSD string `json:"limit_usd,omitempty"`
