@@ -20,6 +20,15 @@ type Failure struct {
 	Relay *Relay
 }
 
+// Error is the class and our own sub-case: a Failure travels as an error inside,
+// and neither word is the provider's.
+func (f *Failure) Error() string {
+	if f.Code == "" {
+		return string(f.Class)
+	}
+	return string(f.Class) + ": " + f.Code
+}
+
 // Retry is one provider's "not before": which of the many headers and body
 // fields said it (W20).
 type Retry struct {

@@ -1,0 +1,115 @@
+package dialect
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/neutral"
+)
+
+// Inbound is a dialect that callers speak. It has no state and is safe for
+// concurrent use.
+type Inbound interface {
+	Name() neutral.Dialect
+	// Parse reads a caller's body. The error is an *InvalidError.
+	Parse(body []byte) (*Request, error)
+	// NewStream begins a streaming reply.
+	NewStream(req *Request, meta Meta) StreamEncoder
+	// Whole is the body of a non-streaming reply.
+	Whole(req *Request, answer *neutral.Answer, meta Meta) ([]byte, error)
+	// Error is a whole error reply. The headers are the error's own (retry-after and
+	// its kin, content-type); request ids are the server's to add.
+	Error(e *apierror.Error) (status int, header http.Header, body []byte)
+}
+
+// StreamEncoder writes one streaming reply as complete SSE events. Each method
+// appends to dst and returns it. It holds nothing back: a preamble that must wait
+// for the first output (S5) waits with the caller of Encode.
+type StreamEncoder interface {
+	// Encode writes a chunk; it may append nothing. An error is a chunk that cannot
+	// be said in this dialect.
+	Encode(dst []byte, c *neutral.Chunk) ([]byte, error)
+	// End writes the success terminator.
+	End(dst []byte) []byte
+	// Fail writes an error event in place of the terminator (S3).
+	Fail(dst []byte, e *apierror.Error) []byte
+	// KeepAlive writes what the dialect allows between events (S10).
+	KeepAlive(dst []byte) []byte
+}
+
+// Outbound is a dialect that providers speak. It has no state and is safe for
+// concurrent use.
+type Outbound interface {
+	Name() neutral.Dialect
+	// Build makes the HTTP request for one target from the caller's own body. An
+	// error is a request that cannot be carried there (P5).
+	Build(req *Request, t Target) (*Upstream, error)
+	// DecodeWhole reads a body that came with a 2xx.
+	DecodeWhole(req *Request, body []byte) (neutral.Answer, *failure.Failure)
+	// NewStream reads a body that came with a 2xx as a stream.
+	NewStream(req *Request, body io.Reader) StreamDecoder
+	// NewAggregate puts a stream back together (S11).
+	NewAggregate(req *Request) Aggregate
+	// Classify names what a reply that is no 2xx means (W4).
+	Classify(r Refusal) failure.Failure
+}
+
+// StreamDecoder reads one provider's stream.
+type StreamDecoder interface {
+	// Next reads the next chunk into c, whose memory it owns until the call after.
+	//
+	// io.EOF is an answer that ended as it should. A *failure.Failure is one that did
+	// not: an error event, a malformed event, a missing terminator, no output at all
+	// (S4, S14, W8). Any other error is the body's own.
+	Next(c *neutral.Chunk) error
+	// Finished reports whether the answer has said why it ended. What may still
+	// follow is usage and the sentinel; nothing that follows can make the answer
+	// incomplete, and a lost connection no longer matters (S7, S14).
+	Finished() bool
+	// Tally is what was read so far.
+	Tally() *neutral.Tally
+}
+
+// Aggregate builds a whole reply out of a stream's chunks.
+type Aggregate interface {
+	// Add takes a chunk; it keeps no part of the chunk's memory.
+	Add(c *neutral.Chunk) error
+	// Answer is the whole reply. Call it once, after the stream's io.EOF.
+	Answer() (neutral.Answer, error)
+}
+
+// Target is where an attempt goes.
+type Target struct {
+	// BaseURL is what the vendor's own SDK takes.
+	BaseURL       string
+	Secret        string
+	UpstreamModel string
+	// Stream asks for a stream, whatever the caller asked for (S11).
+	Stream         bool
+	IdempotencyKey string
+}
+
+// Upstream is a request ready to be sent.
+type Upstream struct {
+	Method string
+	URL    string
+	// Header has all that is sent, by allow list (Z4): nothing of the caller's is
+	// copied but what the dialect names.
+	Header http.Header
+	Body   []byte
+}
+
+// Refusal is a provider's reply that is no 2xx, or an error object found inside
+// one.
+type Refusal struct {
+	Status int
+	// Header may be nil.
+	Header http.Header
+	// Body may be cut off.
+	Body []byte
+	// Now is the local time at which the reply was read, for dates in it.
+	Now time.Time
+}

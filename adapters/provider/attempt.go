@@ -1,0 +1,194 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/failure"
+)
+
+// maxErrorBody is how much of an error's body is read. Providers' errors are a few
+// hundred bytes; a page of HTML is cut.
+const maxErrorBody = 64 << 10
+
+// attempt is one call's clock and fate: whichever timer ends it first says why.
+type attempt struct {
+	call   Call
+	limits Limits
+	now    func() time.Time
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// wrote is set once any of the request may have reached the provider. Before it
+	// nothing can have been billed (W13).
+	wrote atomic.Bool
+
+	connect, firstByte, firstOutput, whole *time.Timer
+}
+
+// errClosed is the cause of an attempt that its owner closed.
+var errClosed = errors.New("provider: reply closed")
+
+func newAttempt(ctx context.Context, call Call, now func() time.Time) *attempt {
+	a := &attempt{call: call, limits: call.Limits.withDefaults(), now: now}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	a.connect = a.arm(a.limits.Connect, failure.ConnectError, "connect_timeout")
+	if call.Stream {
+		a.firstByte = a.arm(a.limits.FirstByte, failure.TimeoutFirstByte, "first_byte")
+		if a.limits.FirstOutput > 0 {
+			a.firstOutput = a.arm(a.limits.FirstOutput, failure.TimeoutAttempt, "first_output")
+		}
+	} else {
+		a.whole = a.arm(a.limits.Whole, failure.TimeoutFirstByte, "whole_answer")
+	}
+	return a
+}
+
+// arm starts a timer that ends the attempt. It is a timer and not a check after a
+// read: a read that never returns is just what it is for (W11).
+func (a *attempt) arm(d time.Duration, class failure.Class, code string) *time.Timer {
+	return time.AfterFunc(d, func() { a.cancel(&failure.Failure{Class: class, Code: code}) })
+}
+
+func stop(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// end frees the attempt's timers and its connection.
+func (a *attempt) end() {
+	stop(a.connect)
+	stop(a.firstByte)
+	stop(a.firstOutput)
+	stop(a.whole)
+	a.cancel(errClosed)
+}
+
+// requestBody is a body that can be read once. It deliberately is not one that
+// net/http knows how to rewind: with an idempotency key it would send the request
+// a second time on its own, and each call that a provider sees is an attempt of
+// ours.
+type requestBody struct{ bytes.Reader }
+
+func (*requestBody) Close() error { return nil }
+
+func (a *attempt) send(rt http.RoundTripper, out dialect.Outbound, up *dialect.Upstream) (*Reply, *failure.Failure) {
+	trace := &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { stop(a.connect) },
+		WroteHeaders: func() { a.wrote.Store(true) },
+	}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(a.ctx, trace), up.Method, up.URL, nil)
+	if err != nil {
+		a.end()
+		return nil, &failure.Failure{Class: failure.DeploymentGone, Code: "request_not_buildable"}
+	}
+	req.Header = up.Header
+	body := new(requestBody)
+	body.Reset(up.Body)
+	req.Body, req.ContentLength = body, int64(len(up.Body))
+
+	// RoundTrip, not Client.Do: a redirect would carry the credential and the prompt
+	// to an address that nobody configured (Z1).
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		f := a.lost(err)
+		a.end()
+		return nil, f
+	}
+	resp.Body = decoded(resp)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, a.refused(out, resp)
+	}
+	r := &Reply{attempt: a, out: out, status: resp.StatusCode, body: resp.Body}
+	if f := r.open(mediaType(resp.Header)); f != nil {
+		return nil, f
+	}
+	return r, nil
+}
+
+// refused reads an error's body, as far as it comes in time, and names it (W4).
+func (a *attempt) refused(out dialect.Outbound, resp *http.Response) *failure.Failure {
+	defer a.end()
+	defer resp.Body.Close()
+	stop(a.firstByte)
+	stop(a.firstOutput)
+	// What was read before a stall still says more than the status alone.
+	stall := a.arm(a.limits.ErrorBody, failure.ServerError, "error_body_stalled")
+	defer stall.Stop()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if f := a.ended(); f != nil && f.Code != "error_body_stalled" {
+		return f
+	}
+	f := out.Classify(dialect.Refusal{Status: resp.StatusCode, Header: resp.Header, Body: body, Now: a.now()})
+	return &f
+}
+
+// lost names the loss of a connection.
+func (a *attempt) lost(err error) *failure.Failure {
+	if f := a.ended(); f != nil {
+		return f
+	}
+	if !a.wrote.Load() {
+		return &failure.Failure{Class: failure.ConnectError, Code: connectCode(err)}
+	}
+	return &failure.Failure{Class: failure.StreamTruncated, Code: "connection_lost", PossiblyBilled: true}
+}
+
+// ended is why the attempt's context is over, or nil while it is not.
+func (a *attempt) ended() *failure.Failure {
+	cause := context.Cause(a.ctx)
+	switch {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &failure.Failure{Class: failure.DeadlineExceeded, PossiblyBilled: a.wrote.Load()}
+	}
+	if f, ok := errors.AsType[*failure.Failure](cause); ok {
+		named := *f
+		named.PossiblyBilled = a.wrote.Load() && f.Class != failure.ConnectError
+		return &named
+	}
+	return &failure.Failure{Class: failure.ClientCancelled, PossiblyBilled: a.wrote.Load()}
+}
+
+// connectCode is our word for how a connection was not made.
+func connectCode(err error) string {
+	var (
+		dns     *net.DNSError
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+		verify  *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.As(err, &dns):
+		return "dns"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refused"
+	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &verify), errors.As(err, &unknown):
+		return "tls"
+	default:
+		return "not_connected"
+	}
+}
+
+func mediaType(h http.Header) string {
+	mt, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return mt
+}

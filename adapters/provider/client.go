@@ -1,0 +1,131 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/failure"
+)
+
+// The limits of the shared pool of connections.
+const (
+	// maxIdlePerHost keeps a burst's connections for the next one: with the default
+	// of 2, hundreds of concurrent streams would dial anew for almost every call.
+	maxIdlePerHost = 512
+	// maxIdle bounds all hosts together, one file descriptor each.
+	maxIdle = 2048
+	// idleTimeout ends a connection before the usual 60 to 120 s of load balancers
+	// does, so that few calls meet one that has just died.
+	idleTimeout = 50 * time.Second
+	// maxHeaderBytes is far above what providers send.
+	maxHeaderBytes = 256 << 10
+	// dialTimeout bounds a dial that outlives the call it was made for: net/http
+	// finishes it for the next one. Limits.Connect is what a call waits.
+	dialTimeout = 10 * time.Second
+)
+
+// Config is how a Client is set up.
+type Config struct {
+	// Outbound has the dialect of each protocol that is served.
+	Outbound map[catalog.Protocol]dialect.Outbound
+	// DialContext replaces the dialer: to refuse addresses (Z1), or in tests.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	// Proxy is nil for none. The environment's proxies are never used on their own:
+	// a gateway whose traffic goes elsewhere because of a stray variable is a leak.
+	Proxy func(*http.Request) (*url.URL, error)
+	// TLS is nil for the system's roots.
+	TLS *tls.Config
+	// Now is the clock for dates in replies. Nil is time.Now.
+	Now func() time.Time
+}
+
+// Client makes attempts. It is safe for concurrent use; its connections are shared.
+type Client struct {
+	outbound  map[catalog.Protocol]dialect.Outbound
+	transport *http.Transport
+	now       func() time.Time
+}
+
+// New is a client with its own pool of connections.
+func New(cfg Config) *Client {
+	c := &Client{outbound: cfg.Outbound, now: cfg.Now}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	dial := cfg.DialContext
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
+	}
+	// HTTP/2 would put many streams on one connection, where a lost packet or a full
+	// window of one slow reader holds up all the others (S9).
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	c.transport = &http.Transport{
+		DialContext:            dial,
+		Proxy:                  cfg.Proxy,
+		TLSClientConfig:        cfg.TLS,
+		TLSHandshakeTimeout:    dialTimeout,
+		Protocols:              protocols,
+		DisableCompression:     true,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		WriteBufferSize:        32 << 10,
+		ReadBufferSize:         16 << 10,
+	}
+	return c
+}
+
+// Close ends the idle connections. Replies that are open stay open.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// UnknownProtocolError is a provider whose protocol no dialect speaks: a fault of
+// the configuration.
+type UnknownProtocolError struct{ Protocol catalog.Protocol }
+
+// Error names the protocol.
+func (e *UnknownProtocolError) Error() string {
+	return fmt.Sprintf("provider: no dialect for protocol %q", string(e.Protocol))
+}
+
+// Outbound is the dialect of a protocol, or an *UnknownProtocolError. A
+// configuration is checked with it before it serves.
+func (c *Client) Outbound(p catalog.Protocol) (dialect.Outbound, error) {
+	if out, ok := c.outbound[p]; ok {
+		return out, nil
+	}
+	return nil, &UnknownProtocolError{Protocol: p}
+}
+
+// Do makes one attempt. It returns when the provider has accepted the request and
+// its reply can be read, or with the failure that ended the attempt. A Reply must
+// be closed.
+//
+// ctx is the attempt's, reply included: ending it ends the upstream call at once
+// (S7), and its cause says what that was. A cause of context.DeadlineExceeded is
+// deadline_exceeded, a *failure.Failure is itself, any other is client_cancelled.
+// To drain a reply after its client has left, give a context that outlives the
+// client.
+func (c *Client) Do(ctx context.Context, call Call) (*Reply, *failure.Failure) {
+	out, err := c.Outbound(call.Protocol)
+	if err != nil {
+		return nil, &failure.Failure{Class: failure.DeploymentGone, Code: "unknown_protocol"}
+	}
+	up, err := out.Build(call.Request, dialect.Target{
+		BaseURL: call.BaseURL, Secret: call.Secret, UpstreamModel: call.UpstreamModel,
+		Stream: call.Stream, IdempotencyKey: call.IdempotencyKey,
+	})
+	if err != nil {
+		return nil, &failure.Failure{Class: failure.DeploymentGone, Code: "request_not_buildable"}
+	}
+	a := newAttempt(ctx, call, c.now)
+	return a.send(c.transport, out, up)
+}
