@@ -83,7 +83,7 @@ var table = map[Class]Traits{
 	ProviderAuth:     {Move: Another, Health: OpensAtOnce},
 	ProviderQuota:    {Move: Another, Health: OpensAtOnce},
 	DeploymentGone:   {Move: Another, Health: OpensAtOnce},
-	BadPayload:       {Move: Another, SameRoute: true, Health: Operational, MaybeBilled: true},
+	BadPayload:       {Move: Another, Health: Operational, MaybeBilled: true},
 	EmptyCompletion:  {Move: Another},
 
 	InvalidRequest:     {Move: Stop},

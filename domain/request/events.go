@@ -46,6 +46,8 @@ type RequestRefused struct {
 	Snapshot        string `json:"snapshot,omitempty"`
 	ClientRequestID string `json:"client_request_id,omitempty"`
 	Refusal
+	// Skipped are the routes that could not serve the request, where that is why.
+	Skipped []RouteSkipped `json:"skipped,omitempty"`
 }
 
 // Refusal is why: our error code, and for a limit its scope, size and use.
@@ -64,6 +66,7 @@ type RouteSkipped struct {
 	Provider string            `json:"provider,omitempty"`
 	Model    string            `json:"model,omitempty"`
 	Reason   SkipReason        `json:"reason"`
+	Masked   bool              `json:"masked,omitempty"`
 	Detail   map[string]string `json:"detail,omitempty"`
 }
 
@@ -209,7 +212,6 @@ type ModelChanged struct {
 type RequestFinalized struct {
 	Outcome        Outcome `json:"outcome"`
 	Code           string  `json:"code,omitempty"`
-	Status         int     `json:"status"`
 	Attempts       int     `json:"attempts"`
 	FallbackDepth  int     `json:"fallback_depth"`
 	CanonicalModel string  `json:"canonical_model,omitempty"`

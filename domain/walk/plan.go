@@ -1,0 +1,21 @@
+package walk
+
+import (
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/request"
+)
+
+// Rungs lays a plan out in the order in which the walk looks at it.
+func Rungs(p catalog.Plan) []Rung {
+	var rungs []Rung
+	for _, stage := range p.Stages {
+		for _, c := range stage.Rungs {
+			rungs = append(rungs, Rung{
+				Index: c.Index, Model: stage.Model.Slug, Root: stage.Model.Slug == p.CanonicalModel,
+				Unresolved: request.SkipReason(c.Skip), Deployment: c.Deployment, Provider: c.Provider,
+				Policy: stage.Policy,
+			})
+		}
+	}
+	return rungs
+}

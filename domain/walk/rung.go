@@ -1,0 +1,144 @@
+package walk
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/request"
+)
+
+// Rung is one candidate of the plan, as the walk sees it.
+type Rung struct {
+	// Index is the rung's place in the whole plan, as the trail shows it.
+	Index int
+	// Model is the exact model that this rung serves; Root is true while it is the
+	// model that the caller's name resolved to.
+	Model string
+	Root  bool
+	// Unresolved is set instead of a deployment where a position of the chain
+	// names nothing usable; the reason is recorded (N7).
+	Unresolved request.SkipReason
+	Deployment *catalog.Deployment
+	Provider   *catalog.Provider
+	Policy     catalog.Policy
+}
+
+// World is what a decision may look at besides what the machine was told. It
+// answers from memory, without I/O.
+type World interface {
+	// Credentials lists the keys of a provider whose secrets are held, in their
+	// configured order.
+	Credentials(p *catalog.Provider) []Credential
+	// FirstCredential is where this request starts in the pool (W17).
+	FirstCredential(p *catalog.Provider, n int) int
+	// Claim asks the circuits whether a route may be called; an admitted probe is
+	// taken by asking.
+	Claim(r *Rung, credential string, pass Pass, now time.Time) Verdict
+	// CacheEstimate is the fraction of input that the route read from its cache
+	// lately, 0 without evidence (T4, L7).
+	CacheEstimate(r *Rung) float64
+	// Uniform is a random number in [0,1) for jitter (T7).
+	Uniform() float64
+}
+
+// Credential is one key of a pool.
+type Credential struct {
+	ID string
+	// ParkedUntil is when a throttle of this key ends (W18); zero when it is free.
+	ParkedUntil time.Time
+}
+
+// Pass is how insistently a route is asked for.
+type Pass uint8
+
+// Ordinary respects every circuit. LastResort goes through an open route circuit,
+// bounded, when everything else was suppressed (H8). Redial passes this route's
+// own throttle window, which is what the wait was for (T5).
+const (
+	Ordinary Pass = iota
+	LastResort
+	Redial
+)
+
+// Verdict is the circuits' answer. Skip is empty when the route may be called.
+type Verdict struct {
+	Skip   request.SkipReason
+	Detail map[string]string
+	// Until is when asking again may help.
+	Until time.Time
+	// Probe is set when the call is the one half-open probe (H1).
+	Probe bool
+}
+
+// forHealth reports whether a skip counts as fallback depth: the candidate would
+// have been called, had it been well.
+func forHealth(r request.SkipReason) bool {
+	switch r {
+	case request.SkipBreakerOpen, request.SkipThrottleWindow, request.SkipCredentialOpen:
+		return true
+	}
+	return false
+}
+
+// unfit is why a rung can never serve this request, whatever the moment: what the
+// caller may not use, what the request needs, how long it is, what it costs.
+func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
+	switch {
+	case r.Unresolved != "":
+		return r.Unresolved, nil
+	case m.req.Fallback == FallbackSameModel && !r.Root:
+		return request.SkipNotSameModel, nil
+	}
+	for _, need := range m.req.Needs {
+		// Like a window, a list that was never declared excludes nothing: the request
+		// goes on unchanged and the provider answers for itself.
+		if declared := r.Deployment.Capabilities; declared != nil && !slices.Contains(declared, need) {
+			return request.SkipCapabilityMissing, map[string]string{"capability": string(need)}
+		}
+	}
+	if window := m.tooSmall(r.Deployment.Context); window != "" {
+		return request.SkipContextTooSmall, map[string]string{"window": window}
+	}
+	if !r.Deployment.Prices.Known() {
+		return request.SkipPriceUnknown, nil
+	}
+	return "", nil
+}
+
+// tooSmall names the declared window that the request does not fit, or "" (A5).
+// An undeclared window excludes nothing. The caller's own maximum is never
+// lowered to make it fit.
+func (m *Machine) tooSmall(c catalog.Context) string {
+	in, out := m.req.FloorTokens, m.req.OutputTokens
+	switch {
+	case c.MaxInput > 0 && in > c.MaxInput:
+		return "max_input"
+	case c.MaxOutput > 0 && out > c.MaxOutput:
+		return "max_output"
+	case c.Total > 0 && in+max(out, c.MinOutput, 1) > c.Total:
+		return "total"
+	}
+	return ""
+}
+
+// assumedOutputCeiling is the last resort of M3 and A6: a deployment that
+// declares neither its output nor its context.
+const assumedOutputCeiling = 32_768
+
+// OutputCeiling is the most output that an attempt on a deployment may produce:
+// the caller's maximum, else the deployment's, else what its context allows (A6,
+// M3).
+func OutputCeiling(d *catalog.Deployment, callerMax int64) int64 {
+	ceiling := d.Context.MaxOutput
+	if ceiling == 0 {
+		ceiling = assumedOutputCeiling
+		if d.Context.Total > 0 {
+			ceiling = min(ceiling, d.Context.Total)
+		}
+	}
+	if callerMax > 0 {
+		return min(callerMax, ceiling)
+	}
+	return ceiling
+}

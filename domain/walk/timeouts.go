@@ -1,0 +1,72 @@
+package walk
+
+import (
+	"time"
+
+	"github.com/sluice-gateway/sluice/domain/request"
+)
+
+// Limits of silence (W11). A deployment overrides the first four.
+const (
+	DefaultConnectTimeout    = 5 * time.Second
+	DefaultFirstByteTimeout  = 20 * time.Second
+	DefaultStreamIdleTimeout = 60 * time.Second
+	// ErrorBodyTimeout bounds the reading of an error's body: it refines the class,
+	// it must not delay the failover.
+	ErrorBodyTimeout = 250 * time.Millisecond
+	// firstBytePerMillionTokens grows the wait with the prompt: reading a long one
+	// takes a provider minutes before its first byte.
+	firstBytePerMillionTokens = 240 * time.Second
+	// wholeTokensPerSecond is the slowest pace at which a whole answer is still
+	// waited for: it sends no byte until it is done.
+	wholeTokensPerSecond = 10
+)
+
+// Timeouts are the limits of one attempt, all measured from its dispatch but for
+// StreamIdle.
+type Timeouts struct {
+	Connect     time.Duration
+	FirstByte   time.Duration
+	FirstOutput time.Duration
+	StreamIdle  time.Duration
+	ErrorBody   time.Duration
+	// Whole bounds a whole answer, which sends no byte until it is done; 0 for a
+	// stream.
+	Whole time.Duration
+	// Total is what is left of the request's one deadline (W10).
+	Total time.Duration
+}
+
+func (m *Machine) timeouts(r *Rung, e request.Estimate, stream bool, now time.Time) Timeouts {
+	own := r.Deployment.Timeouts
+	slope := time.Duration(float64(firstBytePerMillionTokens) * float64(e.InputTokens) / 1e6)
+	t := Timeouts{
+		Connect:    own.Connect.Or(DefaultConnectTimeout),
+		FirstByte:  own.FirstByte.Or(DefaultFirstByteTimeout) + slope,
+		StreamIdle: own.StreamIdle.Or(DefaultStreamIdleTimeout),
+		ErrorBody:  ErrorBodyTimeout,
+		Total:      m.req.Deadline.Sub(now),
+	}
+	if !stream {
+		t.Whole = min(t.Total, t.FirstByte+time.Duration(e.MaxOutputTokens)*time.Second/wholeTokensPerSecond)
+		return t
+	}
+	t.FirstOutput = m.outputBy().Sub(now)
+	if own.FirstOutput > 0 {
+		t.FirstOutput = min(t.FirstOutput, time.Duration(own.FirstOutput))
+	}
+	return t
+}
+
+// outputBy is when the request must have its first output at the latest: the
+// deadline of all, or for a stream first_output_deadline (D10).
+func (m *Machine) outputBy() time.Time {
+	if !m.req.Stream {
+		return m.req.Deadline
+	}
+	begun := m.req.Deadline.Add(-time.Duration(m.req.Admitted.DeadlineMS) * time.Millisecond)
+	if by := begun.Add(DefaultFirstOutputDeadline); by.Before(m.req.Deadline) {
+		return by
+	}
+	return m.req.Deadline
+}

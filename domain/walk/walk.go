@@ -1,0 +1,169 @@
+// Package walk decides a request: which route is called next, why another is
+// skipped, when the walk stops and what the caller gets.
+//
+// The walk is a machine without I/O (D14). It is told what happened, together
+// with the time, and answers with what to say in the log and what to do. Sockets,
+// timers and the database belong to its driver; the simulator, explain and whatif
+// drive the same machine.
+package walk
+
+import (
+	"time"
+
+	"github.com/sluice-gateway/sluice/domain/budget"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/request"
+)
+
+// Defaults of W9, W10 and W11.
+const (
+	DefaultMaxAttempts         = 8
+	DefaultSameRouteAttempts   = 2
+	DefaultMinAttemptTime      = 250 * time.Millisecond
+	DefaultRequestDeadline     = 600 * time.Second
+	DefaultFirstOutputDeadline = 300 * time.Second
+)
+
+// Fallback is how far a caller lets its request go (N22).
+type Fallback string
+
+// The values of x-sluice-fallback.
+const (
+	FallbackAny       Fallback = "any"
+	FallbackSameModel Fallback = "same-model"
+	FallbackNone      Fallback = "none"
+)
+
+// UpstreamMode is how an answer is fetched for a caller that does not stream (S11).
+type UpstreamMode string
+
+// Auto asks for a whole answer while it is short, which has no streaming pace to
+// pay, and streams a longer one, so that silence is seen and delivered tokens are
+// known.
+const (
+	Auto   UpstreamMode = "auto"
+	Whole  UpstreamMode = "whole"
+	Stream UpstreamMode = "stream"
+)
+
+// wholeCeilingTokens is the longest answer that Auto asks for whole.
+const wholeCeilingTokens = 4096
+
+// Request is what is known of a request when its walk begins.
+type Request struct {
+	Admitted request.RequestAdmitted
+	// FloorTokens is the lower bound of the input, which windows are checked
+	// against (A5); Admitted.Estimate is what money is held for (A6).
+	FloorTokens int64
+	// OutputTokens is the caller's own maximum; 0 when it set none.
+	OutputTokens int64
+	Needs        []catalog.Capability
+	Fallback     Fallback
+	Stream       bool
+	// Mode says how the upstream is asked on behalf of a caller that does not stream
+	// (S11).
+	Mode     UpstreamMode
+	Deadline time.Time
+	Budgets  []catalog.Budget
+}
+
+// Machine holds the decision state of one request. It is not safe for concurrent
+// use: one driver feeds it, one fact at a time.
+type Machine struct {
+	req   Request
+	rungs []Rung
+	world World
+
+	// said is what the log does not know yet: it travels with the next commit.
+	said []event.Event
+
+	cursor   int
+	place    place
+	attempts []attempt
+	// skips is how often each rung was passed over, for the refusal that names them.
+	skips []request.RouteSkipped
+	depth int
+	// longestRetry is the largest Retry-After seen (T11).
+	longestRetry failure.Retry
+	// wayOn is the shortest wait after which a closed route may be open again.
+	wayOn time.Duration
+	// lastResort is the second pass over a chain whose circuits are all open (H8).
+	lastResort bool
+	done       bool
+}
+
+// place is where the walk stands on its current rung.
+type place struct {
+	// ordinary counts the first call and its plain retries; redials and rotations
+	// have their own bounds (W9).
+	ordinary int
+	redials  int
+	// allowance is fixed when the rung is first reached (T5).
+	allowance int
+	keys      keyring
+	reached   bool
+}
+
+// attempt is one call that was made or is being made.
+type attempt struct {
+	reserved request.AttemptReserved
+	rung     int
+	begun    time.Time
+	failed   *failure.Failure
+	settled  bool
+}
+
+// New makes the machine of one request over the rungs of its plan.
+func New(req Request, rungs []Rung, world World) *Machine {
+	return &Machine{req: req, rungs: rungs, world: world}
+}
+
+// Move is the machine's answer: what to do. What has to be written first is in
+// Say, in order, and must be durable before the action is carried out.
+type Move struct {
+	Say []event.Event
+	// Exactly one of these is set.
+	Call   *Call
+	Wait   *Wait
+	Finish *Finish
+}
+
+// Call asks for an attempt. Say ends with its AttemptReserved and must be written
+// under Checks; a refused check is told to Refused.
+type Call struct {
+	Attempt int
+	Rung    Rung
+	Key     string
+	// Stream asks the provider for a stream, whatever the caller asked for.
+	Stream   bool
+	Checks   []budget.Check
+	Deltas   []budget.Delta
+	Timeouts Timeouts
+	Reserved request.AttemptReserved
+}
+
+// Wait asks for a pause before the next decision. Nothing is written: what there
+// is to say travels with the next commit.
+type Wait struct {
+	For time.Duration
+}
+
+// Finish ends the request: Say closes it, and the caller gets Answer.
+type Finish struct {
+	Answer Answer
+}
+
+// say queues an event for the next commit.
+func (m *Machine) say(e event.Event) { m.said = append(m.said, e) }
+
+// spoken hands over what is to be written.
+func (m *Machine) spoken() []event.Event {
+	say := m.said
+	m.said = nil
+	return say
+}
+
+// current is the attempt that is being made.
+func (m *Machine) current() *attempt { return &m.attempts[len(m.attempts)-1] }
