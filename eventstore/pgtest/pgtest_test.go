@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
+	"github.com/sluice-gateway/sluice/migrations"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -31,6 +32,17 @@ func TestDatabasesAreApart(t *testing.T) {
 	err := second.QueryRow(t.Context(), "SELECT to_regclass('only_here') IS NOT NULL").Scan(&there)
 	if err != nil || there {
 		t.Fatalf("the table of one test's database is in another's: %t, %v", there, err)
+	}
+}
+
+func TestDatabaseIsMigrated(t *testing.T) {
+	url := pgtest.NewDatabase(t)
+	status, err := migrations.State(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := status.Check(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -66,7 +78,10 @@ func TestParallelTestsGetDatabases(t *testing.T) {
 	}
 }
 
+// BenchmarkNewDatabase is the cost of one copy; the server and the template are
+// there before.
 func BenchmarkNewDatabase(b *testing.B) {
+	pgtest.NewDatabase(b)
 	for b.Loop() {
 		pgtest.NewDatabase(b)
 	}
