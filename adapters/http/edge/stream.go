@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -32,8 +33,15 @@ func (s *Server) sendStream(fctx *fasthttp.RequestCtx, ex *exchange, reply *Repl
 	h := &fctx.Response.Header
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	body := &streamBody{s: s, ex: ex, run: reply.Stream}
+	if fctx.IsHead() || reply.Status == http.StatusNoContent || reply.Status == http.StatusNotModified {
+		// fasthttp would send the line end of an empty trailer, which the client
+		// reads as the next response.
+		_ = body.Close()
+		return
+	}
 	fctx.Response.ImmediateHeaderFlush = true
-	fctx.Response.SetBodyStream(&streamBody{s: s, ex: ex, run: reply.Stream}, -1)
+	fctx.Response.SetBodyStream(body, -1)
 }
 
 // streamBody is the io.ReadCloser that fasthttp reads the body from.
@@ -56,8 +64,8 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Close is called by fasthttp in any case; without a Read before when the header
-// could not be sent or a body is not allowed.
+// Close is called in any case; without a Read before when the header could not
+// be sent or there is no body to send.
 func (b *streamBody) Close() error {
 	if b.run != nil {
 		b.ex.end(nil)
