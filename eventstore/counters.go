@@ -1,0 +1,36 @@
+package eventstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-gateway/sluice/domain/budget"
+)
+
+// Counters reads a shard's counters as they are now; a counter nobody has written
+// reads zero. For display: decisions are made in the append.
+func (s *Store) Counters(ctx context.Context, shard int16, keys []budget.Key) (map[budget.Key]budget.Counter, error) {
+	counters := make(map[budget.Key]budget.Counter, len(keys))
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		counters[k] = budget.Counter{}
+		names[i] = string(k)
+	}
+	rows, err := s.pool.Query(ctx, sqlCounters, shard, names)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: counters: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key string
+		var c budget.Counter
+		if err := rows.Scan(&key, &c.Held, &c.Settled); err != nil {
+			return nil, fmt.Errorf("eventstore: counters: %w", err)
+		}
+		counters[budget.Key(key)] = c
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("eventstore: counters: %w", err)
+	}
+	return counters, nil
+}
