@@ -2,6 +2,7 @@ package fakeprovider
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,17 +12,26 @@ import (
 const ToolMarker = "[tool]"
 
 // filler is what answers are made of after the facts.
-var filler = strings.Fields("the quick brown fox jumps over the lazy dog and then it sleeps under an old tree")
+var filler = spaced("the quick brown fox jumps over the lazy dog and then it sleeps under an old tree")
 
 // cjkFiller has characters of two, three and four bytes, so that every kind
 // of cut inside a character happens.
-var cjkFiller = []string{"你好", "世界", "🙂", "çava", "日本語", "👩‍💻", "한국어"}
+var cjkFiller = spaced("你好 世界 🙂 çava 日本語 👩‍💻 한국어")
+
+// spaced splits a text into words that keep the space before them.
+func spaced(text string) []string {
+	words := strings.Fields(text)
+	for i := range words {
+		words[i] = " " + words[i]
+	}
+	return words
+}
 
 // makeAnswer works out the answer to a request under a plan. It depends on
 // nothing else but the call's number and time.
 func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer {
 	a := &answer{
-		id:           "chatcmpl-fake-" + strconv.FormatInt(facts.sequence, 10),
+		id:           "fake-" + strconv.FormatInt(facts.sequence, 10),
 		created:      unixSeconds,
 		model:        in.model,
 		finish:       "stop",
@@ -84,19 +94,19 @@ func makeText(p *plan, in request) []string {
 	}
 }
 
-// words returns n words, the given ones first, each but the first with the
-// space before it.
+// words returns n words, the given ones first and then filler; each has the
+// space before it, except the first of the given ones.
 func words(first []string, n int, from []string) []string {
 	out := make([]string, n)
 	for i := range out {
-		word := from[i%len(from)]
-		if i < len(first) {
-			word = first[i]
+		switch {
+		case i < len(first) && i > 0:
+			out[i] = " " + first[i]
+		case i < len(first):
+			out[i] = first[i]
+		default:
+			out[i] = from[i%len(from)]
 		}
-		if i > 0 {
-			word = " " + word
-		}
-		out[i] = word
 	}
 	return out
 }
@@ -104,15 +114,16 @@ func words(first []string, n int, from []string) []string {
 // pieceRunes is the length of the pieces that JSON streams in.
 const pieceRunes = 8
 
-// pieces cuts text between characters.
+// pieces cuts text between characters, in two at least if it can: a cut in
+// the middle of a call's arguments needs a middle.
 func pieces(text string) []string {
 	runes := []rune(text)
+	size := max(1, min(pieceRunes, len(runes)/2))
 	var out []string
-	for len(runes) > pieceRunes {
-		out = append(out, string(runes[:pieceRunes]))
-		runes = runes[pieceRunes:]
+	for part := range slices.Chunk(runes, size) {
+		out = append(out, string(part))
 	}
-	return append(out, string(runes))
+	return out
 }
 
 // toolCallsWanted is how many tools an answer calls.
@@ -127,7 +138,7 @@ func toolCallsWanted(p *plan, in request) int {
 	case "none":
 		return 0
 	case "", "auto":
-		if strings.Contains(in.lastUser, ToolMarker) {
+		if strings.Contains(in.lastUser, ToolMarker) && !in.toolAnswered {
 			return 1
 		}
 		return 0

@@ -5,14 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
 )
-
-// dateAfterHeader carries the seconds of a Retry-After date inside a plan: the
-// date itself depends on when the call arrives.
-const dateAfterHeader = "X-Fake-Date-After"
 
 // call is one model call on its way through the server.
 type call struct {
@@ -40,9 +37,13 @@ func (s *Server) serveCall(d dialect, w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.leave()
 
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.closing, cancel)()
+	ctx := r.Context()
+	if ctx.Value(servedBy{}) != s { // an http.Server of somebody else's: join its context and ours
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.closing, cancel)()
+	}
 
 	key := keyOf(r.Header)
 	entry := Call{At: time.Now(), Path: r.URL.Path, KeyLast4: last4(key), IdempotencyKey: r.Header.Get("Idempotency-Key")}
@@ -89,6 +90,10 @@ func (s *Server) planOf(d dialect, r *http.Request, body []byte, readErr error, 
 
 // run carries the plan out and returns how the body has to end.
 func (c *call) run() endHow {
+	if c.in.stream {
+		c.server.openStreams.Add(1)
+		defer c.server.openStreams.Add(-1)
+	}
 	if !c.wait(c.plan.delay) {
 		return endSilent
 	}
@@ -103,7 +108,7 @@ func (c *call) run() endHow {
 	case headSilence:
 		return c.silence()
 	case headOnly:
-		c.begin(c.dialect.streamType(), -1)
+		c.begin(c.contentType())
 		return c.silence()
 	case headTrickle:
 		return c.trickle()
@@ -115,8 +120,6 @@ func (c *call) run() endHow {
 	}
 	c.planned = makeAnswer(c.plan, c.in, c.facts, time.Now().Unix())
 	if c.in.stream {
-		c.server.openStreams.Add(1)
-		defer c.server.openStreams.Add(-1)
 		return c.stream()
 	}
 	return c.whole()
@@ -134,12 +137,9 @@ func (c *call) contentType() string {
 // fail sends a refusal.
 func (c *call) fail(f *failure) endHow {
 	status, body := c.dialect.failure(*f, c.facts)
-	for name, values := range f.header {
-		if name == dateAfterHeader {
-			seconds, _ := time.ParseDuration(values[0] + "s") // the parser read it as a number
-			name, values = "Retry-After", []string{time.Now().Add(seconds).UTC().Format(http.TimeFormat)}
-		}
-		c.w.Header()[name] = values
+	maps.Copy(c.w.Header(), f.header)
+	if f.dateAhead > 0 {
+		c.w.Header().Set("Retry-After", time.Now().Add(f.dateAhead).UTC().Format(http.TimeFormat))
 	}
 	contentType := "application/json"
 	if bytes.HasPrefix(body, []byte("<")) {
@@ -177,7 +177,8 @@ func (c *call) whole() endHow {
 	return c.send(out)
 }
 
-// bill works out what the provider charges for what it did.
+// bill works out what the provider charges for what it did. An error that
+// comes before any output is free.
 func (c *call) bill(entry *Call) {
 	switch {
 	case c.plan.billAll:
@@ -186,7 +187,8 @@ func (c *call) bill(entry *Call) {
 			a = makeAnswer(c.plan, c.in, c.facts, 0)
 		}
 		entry.BilledInputTokens, entry.BilledCachedTokens, entry.BilledOutputTokens = a.usage.input, a.usage.cached, a.usage.output
-	case c.planned != nil && c.status != 0:
+	case c.plan.insert != nil && c.plan.insert.failure != nil && c.delivered == 0:
+	case c.planned != nil:
 		entry.BilledInputTokens, entry.BilledCachedTokens = c.planned.usage.input, c.planned.usage.cached
 		entry.BilledOutputTokens = c.delivered
 	}

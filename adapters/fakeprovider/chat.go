@@ -85,6 +85,7 @@ func (chat) parse(_ *http.Request, body []byte) (request, error) {
 		if message.Role == "user" {
 			out.lastUser = text
 		}
+		out.toolAnswered = message.Role == "tool"
 	}
 	for _, t := range in.Tools {
 		out.tools = append(out.tools, tool{name: t.Function.Name, parameters: t.Function.Parameters})
@@ -134,6 +135,9 @@ func contentOf(raw json.RawMessage) (text string, images int) {
 
 // toolChoiceOf reduces both spellings of tool_choice to a word or a name.
 func toolChoiceOf(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
 		return word
@@ -147,6 +151,9 @@ func toolChoiceOf(raw json.RawMessage) string {
 
 func (chat) streamType() string { return "text/event-stream; charset=utf-8" }
 
+// idle is a comment, as relays send it while they wait for a model.
+func (chat) idle() []byte { return []byte(": PROCESSING\n\n") }
+
 func (chat) frame(dst []byte, f framing, n int, e event) []byte { return f.append(dst, n, e) }
 
 func (chat) malformedEvent() event {
@@ -155,9 +162,9 @@ func (chat) malformedEvent() event {
 
 func (chat) whole(a *answer) []byte {
 	b := make([]byte, 0, 768+len(a.text)*12)
-	b = append(b, `{"id":`...)
-	b = appendString(b, a.id)
-	b = append(b, `,"object":"chat.completion","created":`...)
+	b = append(b, `{"id":"chatcmpl-`...)
+	b = append(b, a.id...)
+	b = append(b, `","object":"chat.completion","created":`...)
 	b = strconv.AppendInt(b, a.created, 10)
 	b = append(b, `,"model":`...)
 	b = appendString(b, a.model)
@@ -180,135 +187,10 @@ func (chat) whole(a *answer) []byte {
 		b = append(b, ']')
 	}
 	b = append(b, `},"logprobs":null,"finish_reason":`...)
-	b = appendFinish(b, a.finish)
+	b = appendStringOr(b, a.finish, "null")
 	b = append(b, `}]`...)
 	b = appendUsage(b, a, a.form.usagePlace != usageAbsent)
 	return append(b, `,"service_tier":"default","system_fingerprint":"fp_fake"}`...)
-}
-
-// chatChunks collects the chunks of one stream.
-type chatChunks struct {
-	answer *answer
-	events []event
-	sent   int // output tokens so far
-}
-
-func (chat) events(a *answer) []event {
-	c := chatChunks{answer: a, events: make([]event, 0, len(a.text)+8)}
-	if !a.form.mergedRole && !a.form.noRoleChunk {
-		c.add(`{"role":"assistant","content":"","refusal":null`, "", 0, false)
-	}
-	for _, piece := range a.reasoning {
-		c.output(`"reasoning_content":`, piece)
-	}
-	for _, piece := range a.text {
-		c.output(`"content":`, piece)
-	}
-	for _, piece := range a.refusal {
-		c.output(`"refusal":`, piece)
-	}
-	for i, call := range a.calls {
-		c.call(i, call)
-	}
-	c.finish()
-	if !a.form.noSentinel {
-		c.events = append(c.events, event{data: []byte("[DONE]"), last: true})
-	}
-	return c.events
-}
-
-func (c *chatChunks) output(member, piece string) {
-	delta := append(make([]byte, 0, 96+len(piece)), '{')
-	if c.answer.form.mergedRole && c.sent == 0 {
-		delta = append(delta, `"role":"assistant",`...)
-	}
-	delta = append(delta, member...)
-	delta = appendString(delta, piece)
-	if c.answer.form.emptyTools {
-		delta = append(delta, `,"tool_calls":[]`...)
-	}
-	c.add(string(delta), "", 1, true)
-}
-
-// call adds the chunks of one tool call: a head that names it, then its
-// arguments piece by piece, or all in one as xAI sends it.
-func (c *chatChunks) call(index int, call toolCall) {
-	head := []byte(`{"tool_calls":[{"index":`)
-	head = strconv.AppendInt(head, int64(index), 10)
-	head = append(head, ',')
-	described := appendCallHead(nil, call)
-	head = append(head, described[1:]...)
-	if c.answer.form.wholeCalls {
-		c.add(string(appendString(head, call.whole()))+`}}]`, "", len(call.arguments), true)
-		return
-	}
-	c.add(string(head)+`""}}]`, "", 0, true)
-	for _, piece := range call.arguments {
-		delta := []byte(`{"tool_calls":[{"index":`)
-		delta = strconv.AppendInt(delta, int64(index), 10)
-		delta = append(delta, `,"function":{"arguments":`...)
-		delta = appendString(delta, piece)
-		c.add(string(delta)+`}}]`, "", 1, true)
-	}
-}
-
-// finish adds the finish chunk and whatever carries the usage.
-func (c *chatChunks) finish() {
-	a := c.answer
-	place := a.form.usagePlace
-	if place == usageBeforeLast {
-		c.add(`{"content":""`, "", 0, false)
-		c.attachUsage()
-	}
-	if a.finish != "" {
-		c.add(`{`, a.finish, 0, false)
-		if place == usageInLast {
-			c.attachUsage()
-		}
-	}
-	if place == usageTrailing || (place == usageAsAsked && a.includeUsage) {
-		b := appendChunkHead(nil, a)
-		b = append(b, `"choices":[]`...)
-		c.events = append(c.events, event{data: append(appendUsage(b, a, true), '}')})
-	}
-}
-
-// attachUsage puts the usage into the chunk added last.
-func (c *chatChunks) attachUsage() {
-	last := &c.events[len(c.events)-1]
-	data := bytes.TrimSuffix(last.data[:len(last.data)-1], []byte(`,"usage":null`))
-	last.data = append(appendUsage(data, c.answer, true), '}')
-}
-
-// add appends one chunk. delta is an object without its closing brace.
-func (c *chatChunks) add(delta, finish string, tokens int, output bool) {
-	a := c.answer
-	c.sent += tokens
-	b := appendChunkHead(make([]byte, 0, 256+len(delta)), a)
-	b = append(b, `"choices":[{"index":0,"delta":`...)
-	b = append(b, delta...)
-	b = append(b, `},"logprobs":null,"finish_reason":`...)
-	b = appendFinish(b, finish)
-	b = append(b, `}]`...)
-	switch {
-	case a.form.usagePlace == usageEvery:
-		soFar := *a
-		soFar.usage.output = c.sent
-		b = appendUsage(b, &soFar, true)
-	case a.includeUsage && a.form.usagePlace != usageAbsent:
-		b = append(b, `,"usage":null`...)
-	}
-	c.events = append(c.events, event{data: append(b, '}'), tokens: tokens, output: output})
-}
-
-func appendChunkHead(b []byte, a *answer) []byte {
-	b = append(b, `{"id":`...)
-	b = appendString(b, a.id)
-	b = append(b, `,"object":"chat.completion.chunk","created":`...)
-	b = strconv.AppendInt(b, a.created, 10)
-	b = append(b, `,"model":`...)
-	b = appendString(b, a.model)
-	return append(b, `,"system_fingerprint":"fp_fake",`...)
 }
 
 // appendCallHead opens a tool call up to the value of its arguments.
@@ -318,13 +200,6 @@ func appendCallHead(b []byte, call toolCall) []byte {
 	b = append(b, `,"type":"function","function":{"name":`...)
 	b = appendString(b, call.name)
 	return append(b, `,"arguments":`...)
-}
-
-func appendFinish(b []byte, finish string) []byte {
-	if finish == "" {
-		return append(b, "null"...)
-	}
-	return appendString(b, finish)
 }
 
 // appendUsage appends the usage member, unless it is not to be there at all.

@@ -3,18 +3,9 @@ package fakeprovider
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
-
-// wording is how one provider of this protocol says one failure. In a body,
-// $MODEL stands for the model called.
-type wording struct {
-	status int
-	body   string
-}
 
 // openAIError writes OpenAI's error envelope; empty param and code are null.
 func openAIError(status int, message, kind, param, code string) wording {
@@ -22,16 +13,14 @@ func openAIError(status int, message, kind, param, code string) wording {
 	b = append(b, `,"type":`...)
 	b = appendString(b, kind)
 	b = append(b, `,"param":`...)
-	b = appendFinish(b, param)
+	b = appendStringOr(b, param, "null")
 	b = append(b, `,"code":`...)
-	b = appendFinish(b, code)
+	b = appendStringOr(b, code, "null")
 	return wording{status, string(append(b, "}}"...))}
 }
 
-// chatFailures are the failures by kind and form. The empty form is OpenAI's
-// own; the others are what compatible providers and relays send for the same
-// fact, which is why a status alone does not classify (W4).
-var chatFailures = map[string]map[string]wording{
+// chatFailures are OpenAI's words, and those of others who speak its protocol.
+var chatFailures = failureTable{
 	"server_error": {
 		"": openAIError(500, "The server had an error while processing your request. Sorry about that!", "server_error", "", ""),
 	},
@@ -95,20 +84,6 @@ var chatFailures = map[string]map[string]wording{
 	},
 }
 
-func knownForm(kind, form string) bool {
-	_, ok := chatFailures[kind][form]
-	return ok
-}
-
-func formNames(kind string) string {
-	names := slices.Sorted(maps.Keys(chatFailures[kind]))
-	return strings.Trim(strings.Join(names, ", "), ", ")
-}
-
-func kindNames() string {
-	return strings.Join(slices.Sorted(maps.Keys(chatFailures)), ", ")
-}
-
 func (chat) failure(f failure, call callFacts) (int, []byte) {
 	w := chatFailures[f.kind][f.form]
 	status := w.status
@@ -133,15 +108,21 @@ func relayed(status int, inner []byte) []byte {
 }
 
 // errorEvent is an error chunk as OpenRouter and others send it: the members
-// of a chunk, no choices, and the error beside them. Asked as a finish, the
-// chunk has a choice that ends with "error".
-func (chat) errorEvent(f failure, a *answer) event {
-	_, body := chat{}.failure(f, callFacts{model: a.model})
-	b := appendChunkHead(nil, a)
+// of a chunk, no choices, and the error beside them. As a finish, the chunk
+// has a choice that ends with "error". Bare, it is an event named error whose
+// data is the error envelope alone.
+func (chat) errorEvent(f failure, a *answer, bare bool) event {
 	if f.kind == finishKind {
+		b := appendChunkHead(nil, a)
 		b = append(b, `"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","native_finish_reason":"error"}],"error":{"code":502,"message":"Provider disconnected"}}`...)
 		return event{data: b}
 	}
+	_, body := chat{}.failure(f, callFacts{model: a.model})
+	if bare {
+		b := append([]byte(`{"error":`), errorMember(body)...)
+		return event{name: "error", data: append(b, '}')}
+	}
+	b := appendChunkHead(nil, a)
 	b = append(b, `"choices":[],"error":`...)
 	b = append(b, errorMember(body)...)
 	return event{data: append(b, '}')}

@@ -18,12 +18,13 @@ type response struct {
 	cut         *ending // breaks in the middle of the body
 }
 
-// begin sends the status line and headers. length < 0: not announced.
-func (c *call) begin(contentType string, length int) {
-	c.beginStatus(http.StatusOK, contentType, length)
+// begin sends the head of a 200 at once.
+func (c *call) begin(contentType string) {
+	c.beginStatus(http.StatusOK, contentType, -1)
 	c.flush()
 }
 
+// beginStatus writes the head. length < 0: not announced.
 func (c *call) beginStatus(status int, contentType string, length int) {
 	header := c.w.Header()
 	header["Content-Type"] = []string{contentType}
@@ -40,6 +41,7 @@ func (c *call) send(out response) endHow {
 	if out.status == 0 {
 		out.status = http.StatusOK
 	}
+	c.delivered = out.tokens // made in full before the first byte, whatever arrives
 	body := out.body
 	if c.plan.gzip {
 		c.w.Header().Set("Content-Encoding", "gzip")
@@ -48,7 +50,6 @@ func (c *call) send(out response) endHow {
 	if out.cut == nil {
 		c.beginStatus(out.status, out.contentType, len(body))
 		if c.writeSplit(body) {
-			c.delivered = out.tokens
 			return endComplete
 		}
 		return endSilent
@@ -70,7 +71,6 @@ func (c *call) send(out response) endHow {
 		return endSilent
 	}
 	c.flush()
-	c.delivered = out.tokens // the answer was made in full, then lost
 	if out.cut.how == endStall {
 		return c.silence()
 	}
@@ -116,6 +116,9 @@ func (c *call) stream() endHow {
 	return end
 }
 
+// eventRoom is what framing adds to an event, usually.
+const eventRoom = len("data: \n\n")
+
 // compose turns the answer into the writes that the plan asks for.
 func (c *call) compose() ([]segment, endHow) {
 	events, end := c.script(c.dialect.events(c.planned))
@@ -123,15 +126,20 @@ func (c *call) compose() ([]segment, endHow) {
 	if p.framing.unended && end == endComplete && len(events) > 0 {
 		events[len(events)-1].last = true
 	}
+	room := 0
+	for _, e := range events {
+		room += len(e.data) + eventRoom
+	}
 	var segments []segment
 	for i, e := range events {
-		framed := c.dialect.frame(nil, p.framing, i, e)
-		if p.gap > 0 || i == 0 {
-			segments = append(segments, segment{framed, e.tokens})
-			continue
+		if i == 0 {
+			segments = append(segments, segment{bytes: make([]byte, 0, room)})
+		} else if p.gap > 0 {
+			segments = append(segments, segment{})
 		}
 		last := &segments[len(segments)-1]
-		last.bytes, last.tokens = append(last.bytes, framed...), last.tokens+e.tokens
+		last.bytes = c.dialect.frame(last.bytes, p.framing, i, e)
+		last.tokens += e.tokens
 	}
 	if p.split > 0 || p.splitAt > 0 {
 		segments = splitSegments(segments, p.split, p.splitAt)
@@ -145,7 +153,7 @@ func (c *call) script(events []event) ([]event, endHow) {
 		at := position(events, in.after)
 		foreign := c.dialect.malformedEvent()
 		if in.failure != nil {
-			foreign = c.dialect.errorEvent(*in.failure, c.planned)
+			foreign = c.dialect.errorEvent(*in.failure, c.planned, in.bare)
 		}
 		changed := append(append([]event{}, events[:at]...), foreign)
 		if in.goesOn {
@@ -216,9 +224,9 @@ func compressSegments(segments []segment) []segment {
 
 // trickle sends comments and nothing else.
 func (c *call) trickle() endHow {
-	c.begin(c.dialect.streamType(), -1)
+	c.begin(c.dialect.streamType())
 	for {
-		if !c.write([]byte(": PROCESSING\n\n")) {
+		if !c.write(c.dialect.idle()) {
 			return endSilent
 		}
 		c.flush()

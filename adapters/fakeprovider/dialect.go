@@ -2,7 +2,9 @@ package fakeprovider
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -20,8 +22,11 @@ type dialect interface {
 	whole(a *answer) []byte
 	// events spells an answer as a stream, in order, terminator included.
 	events(a *answer) []event
-	// errorEvent spells a failure inside a stream that began with 200.
-	errorEvent(f failure, a *answer) event
+	// errorEvent spells a failure inside a stream that began with 200; bare:
+	// as an error alone, not in an event of the usual shape.
+	errorEvent(f failure, a *answer, bare bool) event
+	// idle are bytes of a stream that mean nothing.
+	idle() []byte
 	// malformedEvent is an event whose payload is not what the protocol says.
 	malformedEvent() event
 	// streamType is the content type of a stream.
@@ -32,6 +37,51 @@ type dialect interface {
 
 // dialects are the protocols a server speaks.
 func dialects() []dialect { return []dialect{chat{}} }
+
+// failureTable holds a dialect's failures by kind and form. The empty form is
+// the protocol's own wording; the others are what compatible providers and
+// relays send for the same fact, which is why a status alone does not
+// classify (W4). Kinds are the same in all dialects.
+type failureTable map[string]map[string]wording
+
+// wording is how one provider says one failure. In a body, $MODEL stands for
+// the model called.
+type wording struct {
+	status int
+	body   string
+}
+
+// failureTables are the tables of all dialects: the grammar accepts a form
+// that any of them knows.
+var failureTables = []failureTable{chatFailures}
+
+func knownForm(kind, form string) bool {
+	return slices.ContainsFunc(failureTables, func(t failureTable) bool {
+		_, ok := t[kind][form]
+		return ok
+	})
+}
+
+func formNames(kind string) string {
+	names := map[string]bool{}
+	for _, table := range failureTables {
+		for name := range table[kind] {
+			names[name] = true
+		}
+	}
+	delete(names, "")
+	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+}
+
+func kindNames() string {
+	names := map[string]bool{finishKind: true}
+	for _, table := range failureTables {
+		for name := range table {
+			names[name] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+}
 
 // request is what the answer depends on, whatever the protocol.
 type request struct {
@@ -47,6 +97,7 @@ type request struct {
 	schema       json.RawMessage
 	jsonObject   bool
 	lastUser     string
+	toolAnswered bool // the last message is a tool's result
 }
 
 // tool is one function the caller offers.

@@ -103,7 +103,7 @@ func answerFaults() []fault {
 
 func refusalFaults() []fault {
 	return []fault{
-		{"429", "[AFTER]", "throttled; AFTER: none, SECONDS, date:SECONDS, ms:MILLISECONDS, huge, reset:DURATION (OpenAI's x-ratelimit-reset-*), tpm (insufficient_quota that is a throttle)", "429:2", applyThrottle},
+		{"429", "[AFTER]", "throttled; AFTER: none, SECONDS, date:SECONDS, ms:MILLISECONDS, azure-ms:MILLISECONDS, huge, bad (no number), reset:DURATION (OpenAI's x-ratelimit-reset-*), tpm (insufficient_quota that is a throttle)", "429:2", applyThrottle},
 		{"500", "", "internal error", "500,ok", fail("server_error")},
 		{"502", "", "bad gateway", "502", fail("bad_gateway")},
 		{"503", "", "unavailable", "503", fail("unavailable")},
@@ -148,6 +148,13 @@ func streamFaults() []fault {
 		{"stall", "K", "silence after K", "stall:3", counted(3, func(p *plan, n int) { p.ending = ending{endStall, n} })},
 		{"malformed", "K", "after K an event that is not JSON, then the rest", "malformed:2", counted(2, func(p *plan, n int) { p.insert = &insertion{after: n, goesOn: true} })},
 		{"error", "K|first[:KIND[:FORM]]", "after K an error event with choices: []; first: before everything; KIND finish: a choice that ends with error", "error:first:overloaded", applyErrorEvent},
+		{"bare-error", "K|first[:KIND[:FORM]]", "the same as an event named error whose data is the error alone", "bare-error:2", func(p *plan, args arguments) error {
+			err := applyErrorEvent(p, args)
+			if err == nil {
+				p.insert.bare = true
+			}
+			return err
+		}},
 		{"no-done", "", "no [DONE] after the finish chunk", "no-done", set(func(p *plan) { p.answer.form.noSentinel = true })},
 		{"no-finish", "", "no finish_reason; add no-done for a stream that just ends", "no-finish", set(func(p *plan) { p.answer.noFinish = true })},
 		{"billed", "", "bill in full in the ledger, whatever was delivered", "silence+billed", set(func(p *plan) { p.billAll = true })},
@@ -218,8 +225,8 @@ func applyStatus(p *plan, args arguments) error {
 	if err != nil {
 		return err
 	}
-	if code < 200 || code > 599 {
-		return fmt.Errorf("%d is not a status that ends a reply", code)
+	if code < 400 || code > 599 {
+		return fmt.Errorf("%d is not the status of an error", code)
 	}
 	p.failure = &failure{kind: "plain", status: code}
 	return nil
@@ -250,16 +257,19 @@ func applyRetryAfter(p *plan, args arguments) error {
 	case "huge":
 		header.Set("Retry-After", strconv.Itoa(int(hugeRetryAfter/time.Second)))
 	case "date":
-		if _, err := args.count(1, 0); err != nil {
+		seconds, err := args.count(1, 2)
+		if err != nil {
 			return err
 		}
-		header.Set(dateAfterHeader, args.word(1, "2"))
-	case "ms":
+		p.failure.dateAhead = time.Duration(seconds) * time.Second
+	case "ms", "azure-ms":
 		n, err := args.count(1, 1500)
 		if err != nil {
 			return err
 		}
-		header.Set("Retry-After-Ms", strconv.Itoa(n))
+		header.Set(map[string]string{"ms": "Retry-After-Ms", "azure-ms": "X-Ms-Retry-After-Ms"}[form], strconv.Itoa(n))
+	case "bad":
+		header.Set("Retry-After", "soon")
 	case "reset":
 		d := args.word(1, "1s")
 		if _, err := time.ParseDuration(d); err != nil {

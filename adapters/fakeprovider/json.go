@@ -19,6 +19,14 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// appendStringOr appends s as a JSON string, or the literal when s is empty.
+func appendStringOr(b []byte, s, literal string) []byte {
+	if s == "" {
+		return append(b, literal...)
+	}
+	return appendString(b, s)
+}
+
 // appendStringOrNull joins pieces into one string, or writes null for none.
 func appendStringOrNull(b []byte, pieces []string) []byte {
 	if len(pieces) == 0 {
@@ -27,6 +35,7 @@ func appendStringOrNull(b []byte, pieces []string) []byte {
 	return appendString(b, strings.Join(pieces, ""))
 }
 
+// appendComma separates the i-th element of a list from the one before.
 func appendComma(b []byte, i int) []byte {
 	if i > 0 {
 		return append(b, ',')

@@ -66,16 +66,19 @@ type failure struct {
 	form   string // whose wording; empty: the dialect's own
 	status int    // 0: the usual one
 	header http.Header
-	relay  bool // wrapped as a relay (OpenRouter) hands it on
-	stall  bool // half of the body, then silence
+	// dateAhead, above zero, is a Retry-After given as a date so far ahead of
+	// the call.
+	dateAhead time.Duration
+	relay     bool // wrapped as a relay (OpenRouter) hands it on
+	stall     bool // half of the body, then silence
 }
 
 // insertion is something foreign put into a stream.
 type insertion struct {
-	after    int      // output events before it; beforeAll: before everything
-	failure  *failure // nil: a malformed event
-	goesOn   bool     // the rest of the stream follows
-	asFinish bool     // an error told by a chunk with finish_reason "error"
+	after   int      // output events before it; beforeAll: before everything
+	failure *failure // nil: a malformed event
+	bare    bool     // the failure as an event of its own shape
+	goesOn  bool     // the rest of the stream follows
 }
 
 // finishKind is the failure that is told by a finish reason, not by an error

@@ -77,9 +77,13 @@ func New(options Options) (*Server, error) {
 		Handler:           s,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ConnState:         s.countConnections,
+		BaseContext:       func(net.Listener) context.Context { return context.WithValue(s.closing, servedBy{}, s) },
 	}
 	return s, nil
 }
+
+// servedBy keys the server whose closing ends a request's context.
+type servedBy struct{}
 
 // ServeHTTP serves model calls and the control paths under /_fake/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
