@@ -1,0 +1,139 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Rebuilder makes views again, beside the live ones.
+type Rebuilder struct {
+	pool   *pgxpool.Pool
+	log    Log
+	shards []int16
+}
+
+// NewRebuilder prepares rebuilds and verifications; no shards means shard 0 alone.
+func NewRebuilder(pool *pgxpool.Pool, log Log, shards ...int16) *Rebuilder {
+	if len(shards) == 0 {
+		shards = []int16{0}
+	}
+	return &Rebuilder{pool: pool, log: log, shards: shards}
+}
+
+// Progress tells how far a rebuild has come. Total grows with live traffic.
+type Progress struct {
+	Projection string `json:"projection"`
+	Done       int64  `json:"done"`
+	Total      int64  `json:"total"`
+}
+
+// positions are places in the log, by shard.
+type positions map[int16]int64
+
+func (p positions) sum() (n int64) {
+	for _, at := range p {
+		n += at
+	}
+	return n
+}
+
+// heads are the ends of the log.
+func (r *Rebuilder) heads(ctx context.Context) (positions, error) {
+	ends := make(positions, len(r.shards))
+	for _, shard := range r.shards {
+		head, err := r.log.Head(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		ends[shard] = head.Position
+	}
+	return ends, nil
+}
+
+// only lets one process at a time work on a projection's shadow of one kind.
+func (r *Rebuilder) only(ctx context.Context, v view, work func(context.Context) error) error {
+	conn, err := r.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	key := "sluice shadow " + v.schema()
+	var mine bool
+	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtextextended($1, 0))`, key).Scan(&mine)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		return fmt.Errorf("%w: %s of %s", ErrBusy, v.target, v.Name())
+	}
+	defer func() {
+		unlock, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if _, failed := conn.Exec(unlock, `select pg_advisory_unlock(hashtextextended($1, 0))`, key); failed != nil {
+			_ = conn.Conn().Close(unlock)
+		}
+	}()
+	return work(ctx)
+}
+
+// prepare makes the shadow's empty tables, or keeps what an interrupted rebuild of
+// the same version left: its checkpoint says how far that came.
+func (r *Rebuilder) prepare(ctx context.Context, v view, resume bool) error {
+	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		var there, other bool
+		err := tx.QueryRow(ctx, `
+			select exists (select from pg_namespace where nspname = $3),
+			       exists (select from projection_checkpoints where name = $1 and target = $2 and version <> $4)`,
+			v.Name(), v.target, v.schema(), v.Version()).Scan(&there, &other)
+		if err != nil {
+			return err
+		}
+		if there && resume && !other {
+			return nil
+		}
+		if err := drop(ctx, tx, v); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `select projection_shadow_create($1, $2)`, v.Name(), v.target)
+		return err
+	})
+}
+
+// drop removes a shadow with its checkpoints.
+func drop(ctx context.Context, tx pgx.Tx, v view) error {
+	if _, err := tx.Exec(ctx, `select projection_shadow_drop($1, $2)`, v.Name(), v.target); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `delete from projection_checkpoints where name = $1 and target = $2`, v.Name(), v.target)
+	return err
+}
+
+// discard drops a shadow that has served its purpose, also when ctx has ended.
+func (r *Rebuilder) discard(ctx context.Context, v view) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
+	defer cancel()
+	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error { return drop(ctx, tx, v) })
+}
+
+// discardTimeout bounds the cleaning up after an interrupt.
+const discardTimeout = 10 * time.Second
+
+// fill advances a shadow to the given places, no further.
+func (r *Rebuilder) fill(ctx context.Context, v view, to positions, progress func(Progress)) (positions, error) {
+	at := make(positions, len(to))
+	for _, shard := range r.shards {
+		for more := true; more; {
+			var err error
+			at[shard], more, err = v.advance(ctx, r.pool, shard, to[shard])
+			if err != nil {
+				return at, fmt.Errorf("rebuild %s: %w", v.Name(), err)
+			}
+			progress(Progress{Projection: v.Name(), Done: at.sum(), Total: to.sum()})
+		}
+	}
+	return at, nil
+}

@@ -1,0 +1,133 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Verification says whether a view is what the log adds up to (E4).
+type Verification struct {
+	Projection string `json:"projection"`
+	// Events is how many events of the log were compared: the live view's position.
+	Events int64 `json:"events"`
+	// Live and Rebuilt are digests of the two sets of tables.
+	Live    Digest `json:"live"`
+	Rebuilt Digest `json:"rebuilt"`
+}
+
+// OK reports whether the two agree.
+func (v Verification) OK() bool { return v.Live == v.Rebuilt }
+
+// Digest identifies the content of a view's tables, in whatever order rows lie.
+type Digest struct {
+	Rows int64  `json:"rows"`
+	Sum  string `json:"sum"`
+}
+
+// Verify makes a view again up to where the live one stands and compares. It holds
+// nothing up: the live side is read in one snapshot. progress may be nil.
+func (r *Rebuilder) Verify(ctx context.Context, p Projection, progress func(Progress)) (Verification, error) {
+	report := Verification{Projection: p.Name()}
+	err := r.beside(ctx, p, progress,
+		func(tx pgx.Tx, at positions) (err error) {
+			report.Events = at.sum()
+			report.Live, err = digest(ctx, tx, p.Name(), "public")
+			return err
+		},
+		func(tx pgx.Tx, v view) (err error) {
+			report.Rebuilt, err = digest(ctx, tx, p.Name(), v.schema())
+			return err
+		})
+	return report, err
+}
+
+// beside looks at the live view in one snapshot, fills a shadow to the same
+// positions, looks at that and drops it.
+func (r *Rebuilder) beside(
+	ctx context.Context, p Projection, progress func(Progress),
+	lookLive func(pgx.Tx, positions) error, lookShadow func(pgx.Tx, view) error,
+) error {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	v := newView(p, r.log, verify)
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return r.only(ctx, v, func(ctx context.Context) (err error) {
+		// Not resumed: it starts where the live view stands today.
+		if err := r.prepare(ctx, v, false); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.discard(ctx, v)) }()
+		var at positions
+		err = pgx.BeginTxFunc(ctx, r.pool, snapshot, func(tx pgx.Tx) error {
+			if at, err = r.livePositions(ctx, tx, p); err != nil {
+				return err
+			}
+			return lookLive(tx, at)
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := r.fill(ctx, v, at, progress); err != nil {
+			return err
+		}
+		return pgx.BeginTxFunc(ctx, r.pool, snapshot, func(tx pgx.Tx) error { return lookShadow(tx, v) })
+	})
+}
+
+// livePositions reads the live view's checkpoints and refuses a view that another
+// version of the fold made: it would differ, and not by a fault.
+func (r *Rebuilder) livePositions(ctx context.Context, tx pgx.Tx, p Projection) (positions, error) {
+	rows, err := tx.Query(ctx, `
+		select shard, position, version from projection_checkpoints where name = $1 and target = 'live'`, p.Name())
+	if err != nil {
+		return nil, err
+	}
+	at := positions{}
+	var shard int16
+	var position int64
+	var version int
+	_, err = pgx.ForEachRow(rows, []any{&shard, &position, &version}, func() error {
+		at[shard] = position
+		if version != p.Version() {
+			return &VersionError{Name: p.Name(), Have: version, Built: p.Version()}
+		}
+		return nil
+	})
+	return at, err
+}
+
+// digest sums a 64-bit hash of every row: order does not matter, one pass, no sort
+// and no string of the size of the table. It finds drift, which is not malice; the
+// log's own chain is for that (E9).
+func digest(ctx context.Context, tx pgx.Tx, name, schema string) (Digest, error) {
+	rows, err := tx.Query(ctx, `select table_name from projection_tables where name = $1 order by table_name`, name)
+	if err != nil {
+		return Digest{}, err
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return Digest{}, err
+	}
+	// A row's text shows times in the session's zone.
+	if _, err := tx.Exec(ctx, `set local timezone = 'UTC'`); err != nil {
+		return Digest{}, err
+	}
+	var all Digest
+	for _, table := range tables {
+		var count int64
+		var sum string
+		err := tx.QueryRow(ctx, fmt.Sprintf(
+			`select count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)::text from %s t`,
+			pgx.Identifier{schema, table}.Sanitize())).Scan(&count, &sum)
+		if err != nil {
+			return Digest{}, err
+		}
+		all.Rows += count
+		all.Sum += table + ":" + sum + " "
+	}
+	return all, nil
+}
