@@ -23,7 +23,6 @@ const (
 	CodeAnswerLost               Code = "answer_lost"
 	CodeDeadlineExceeded         Code = "deadline_exceeded"
 	CodePriceUnknown             Code = "price_unknown"
-	CodeContentPolicy            Code = "content_policy"
 	CodeClientCancelled          Code = "client_cancelled"
 	CodeCustomerCredentialReject Code = "customer_credential_rejected"
 	CodeCustomerCredentialQuota  Code = "customer_credential_quota"

@@ -165,5 +165,18 @@ func (m *Machine) served(r Report, whole bool, o request.Outcome, failed failure
 	f.Code = string(answer.Code)
 	m.say(f)
 	m.done = true
-	return Move{Say: m.spoken(), Finish: &Finish{Answer: answer}}
+	return Move{Say: m.spoken(), Finish: &Finish{Answer: answer, ChargeNanoUSD: int64(m.charged)}}
+}
+
+// Abandon gives back a reservation that may have been written although nobody was
+// called for it: it settles at nothing and closes the request.
+func (m *Machine) Abandon(res request.AttemptReserved, now time.Time) []event.Event {
+	a := &attempt{reserved: res, begun: now}
+	side := &Machine{req: m.req, attempts: append(m.attempts[:len(m.attempts):len(m.attempts)], *a), depth: m.depth}
+	f := failure.Failure{Class: failure.ConnectError, Code: "never_sent"}
+	side.attempts = side.attempts[:res.Attempt]
+	side.current().failed = &f
+	side.say(request.AttemptFailed{Attempt: res.Attempt, Failure: f.Class, Code: f.Code})
+	side.settleFailed(side.current(), f, Report{})
+	return side.finish(Answer{Code: request.CodeGatewayUnavailable}, request.Failed, now, "").Say
 }

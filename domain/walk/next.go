@@ -118,6 +118,9 @@ func (m *Machine) claim(r *Rung, pass Pass, kind request.AttemptKind, now time.T
 		}
 		verdict := m.world.Claim(r, key, pass, now)
 		if verdict.Skip == "" {
+			if kind != request.KindRedial && kind != request.KindKeyRotation {
+				m.place.ordinary++
+			}
 			return m.call(r, key, kindOf(kind, pass, verdict), now), true
 		}
 		if refused.Skip == "" {

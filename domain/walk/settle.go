@@ -105,5 +105,6 @@ func (m *Machine) settle(a *attempt, s request.AttemptSettled) {
 		return
 	}
 	a.settled = true
+	m.charged += s.Charge
 	m.say(s)
 }

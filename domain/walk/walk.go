@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -91,7 +92,9 @@ type Machine struct {
 	wayOn time.Duration
 	// lastResort is the second pass over a chain whose circuits are all open (H8).
 	lastResort bool
-	done       bool
+	// charged sums what the attempts were settled at.
+	charged money.NanoUSD
+	done    bool
 }
 
 // place is where the walk stands on its current rung.
@@ -153,6 +156,8 @@ type Wait struct {
 // Finish ends the request: Say closes it, and the caller gets Answer.
 type Finish struct {
 	Answer Answer
+	// ChargeNanoUSD is what the whole request is charged.
+	ChargeNanoUSD int64
 }
 
 // say queues an event for the next commit.

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/neutral"
+	"github.com/sluice-gateway/sluice/domain/walk"
+)
+
+// attempt calls a provider once. It gives the next move after a failure, or the
+// outcome once the answer has begun or is whole.
+func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outcome) {
+	secret, ok := w.g.Secrets.Secret(call.Rung.Provider, call.Key)
+	if !ok {
+		return w.attemptFailed(call, &failure.Failure{Class: failure.ProviderAuth, Code: "credential_missing"}, walk.Report{}), nil
+	}
+	begun := w.g.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, call.Timeouts.Total, context.DeadlineExceeded)
+	reply, f := w.g.Providers.Do(ctx, provider.Call{
+		Protocol: call.Rung.Provider.Protocol, BaseURL: call.Rung.Provider.BaseURL, Secret: secret,
+		UpstreamModel: call.Rung.Deployment.UpstreamModel, Request: w.req, Stream: call.Stream,
+		IdempotencyKey: w.upstreamKey(call), Limits: limitsOf(call.Timeouts),
+	})
+	if f != nil {
+		cancel()
+		return w.attemptFailed(call, f, walk.Report{}), nil
+	}
+	a := &answer{w: w, call: call, reply: reply, begun: begun, release: func() { reply.Close(); cancel() }}
+	if w.req.Stream {
+		return a.begin()
+	}
+	return a.whole(ctx)
+}
+
+// attemptFailed tells the circuits and the walk.
+func (w *walker) attemptFailed(call *walk.Call, f *failure.Failure, r walk.Report) walk.Move {
+	now := w.g.Now()
+	w.g.Health.Observe(&call.Rung, call.Key, w.caller(), f, now)
+	return w.machine.Failed(*f, r, now)
+}
+
+// caller is who a failure happened to: many callers with the same 5xx are an
+// outage, one is perhaps that caller's request (H4).
+func (w *walker) caller() string { return w.in.Key.Tenant + "/" + w.in.Key.ID }
+
+// upstreamKey is the idempotency key of a rung's upstream calls: the same on its
+// retries, another on every other rung (I4).
+func (w *walker) upstreamKey(call *walk.Call) string {
+	return w.id + "-" + call.Rung.Deployment.ID
+}
+
+func limitsOf(t walk.Timeouts) provider.Limits {
+	return provider.Limits{
+		Connect: t.Connect, FirstByte: t.FirstByte, FirstOutput: t.FirstOutput,
+		StreamIdle: t.StreamIdle, ErrorBody: t.ErrorBody, Whole: t.Whole,
+	}
+}
+
+// answer is a provider's answer on its way to the caller.
+type answer struct {
+	w       *walker
+	call    *walk.Call
+	reply   *provider.Reply
+	begun   time.Time
+	ttft    time.Duration
+	release func()
+}
+
+// whole fetches an answer for a caller that does not stream. It commits when it is
+// whole and valid, so a break inside it may still fail over (S13).
+func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
+	defer a.release()
+	w := a.w
+	ans, f := a.reply.Answer()
+	now := w.g.Now()
+	a.ttft = now.Sub(a.begun)
+	report := walk.Report{
+		Usage: ans.Usage, FirstOutput: ans.FirstOutput.String(), TTFT: a.ttft,
+		DeliveredTokens: estimateTokens(ans.OutputBytes, 0),
+	}
+	if f == nil && ans.Empty {
+		f = &failure.Failure{Class: failure.EmptyCompletion, Status: a.reply.Status()}
+	}
+	if f != nil {
+		return w.attemptFailed(a.call, f, report), nil
+	}
+	w.g.Health.Observe(&a.call.Rung, a.call.Key, w.caller(), nil, now)
+	body, err := w.in.Dialect.Whole(w.req, &ans, w.replyMeta())
+	if err != nil {
+		return w.attemptFailed(a.call, &failure.Failure{Class: failure.BadPayload, Code: "not_encodable", PossiblyBilled: true}, report), nil
+	}
+	move := w.machine.Completed(report, now)
+	if err := w.close(ctx, move.Say...); err != nil {
+		return walk.Move{}, w.unavailable()
+	}
+	cost := move.Finish.ChargeNanoUSD
+	w.facts.CostNanoUSD = &cost
+	return walk.Move{}, &Outcome{RequestID: w.id, Facts: w.facts, Whole: body}
+}
+
+func (w *walker) replyMeta() dialect.Meta {
+	return dialect.Meta{RequestID: w.id, Model: w.req.Model}
+}
+
+// begin reads a stream up to its first semantic output (S1). Until then the
+// preamble is held back, nothing has been sent, and a failure may still go to
+// another route (S5).
+func (a *answer) begin() (walk.Move, *Outcome) {
+	enc := a.w.in.Dialect.NewStream(a.w.req, a.w.replyMeta())
+	var held []byte
+	for {
+		chunk, err := a.reply.Next()
+		if err == nil && len(held)+len(chunk.Raw) > preambleBytes {
+			err = &failure.Failure{Class: failure.BadPayload, Code: "preamble_too_large", PossiblyBilled: true}
+		}
+		if err == nil {
+			held, err = encode(enc, held, chunk)
+		}
+		if err != nil {
+			return a.brokenBefore(err), nil
+		}
+		if chunk.Semantic() {
+			a.ttft = a.w.g.Now().Sub(a.begun)
+			s := &streaming{answer: a, enc: enc, first: held}
+			s.noteHold(chunk)
+			return walk.Move{}, &Outcome{RequestID: a.w.id, Facts: a.w.facts, Stream: s.run}
+		}
+	}
+}
+
+// preambleBytes bounds what is held back before the first output: role chunks and
+// comments are tens of bytes, so a megabyte of them is no preamble.
+const preambleBytes = 1 << 20
+
+// encode says a chunk in the caller's dialect; one that cannot be said is a bad
+// payload.
+func encode(enc dialect.StreamEncoder, dst []byte, c *neutral.Chunk) ([]byte, error) {
+	out, err := enc.Encode(dst, c)
+	if err != nil {
+		return dst, &failure.Failure{Class: failure.BadPayload, Code: "not_encodable", PossiblyBilled: true}
+	}
+	return out, nil
+}
+
+// brokenBefore is an answer that ended before its first output.
+func (a *answer) brokenBefore(err error) walk.Move {
+	defer a.release()
+	f, ok := errors.AsType[*failure.Failure](err)
+	if !ok {
+		// A proper end without any output.
+		f = &failure.Failure{Class: failure.EmptyCompletion, Status: a.reply.Status()}
+	}
+	return a.w.attemptFailed(a.call, f, a.report())
+}
+
+// report is what was seen of a stream so far.
+func (a *answer) report() walk.Report {
+	t := a.reply.Tally()
+	return walk.Report{
+		Usage: t.Usage, FirstOutput: t.FirstOutput.String(), TTFT: a.ttft,
+		DeliveredTokens: estimateTokens(t.OutputBytes, t.OutputEvents),
+	}
+}
+
+// bytesPerToken is the usual length of a token of English text; most providers
+// send a token an event, so the larger of the two counts is nearer to the truth
+// for text that is denser (S6).
+const bytesPerToken = 4
+
+func estimateTokens(bytes, events int64) int64 {
+	return max((bytes+bytesPerToken-1)/bytesPerToken, events)
+}

@@ -1,0 +1,133 @@
+// Package gateway carries requests through their walk. The walk decides; this
+// package owns what the decision needs of the world: the log, the providers, time.
+//
+// One request in order: Serve reads it and starts the walk, walker.run obeys the
+// walk's moves, reserve makes a reservation durable, attempt calls a provider,
+// stream sends what comes, settle writes the end.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/walk"
+	"github.com/sluice-gateway/sluice/eventstore"
+)
+
+// Log is what the gateway needs of the event store.
+type Log interface {
+	Append(ctx context.Context, a eventstore.Append) (eventstore.Result, error)
+}
+
+// Providers makes one attempt.
+type Providers interface {
+	Do(ctx context.Context, call provider.Call) (*provider.Reply, *failure.Failure)
+}
+
+// Estimator counts a request's tokens, once (A6).
+type Estimator interface {
+	Estimate(r *dialect.Request) (floorTokens, inputTokens int64)
+}
+
+// Secrets opens the credentials that the catalog names.
+type Secrets interface {
+	Secret(p *catalog.Provider, keyID string) (string, bool)
+}
+
+// Health is what the circuits know, and how they learn of an attempt's end.
+type Health interface {
+	walk.World
+	// Observe records how an attempt on a route ended; f is nil for an answer that
+	// ended properly.
+	Observe(r *walk.Rung, keyID, caller string, f *failure.Failure, now time.Time)
+}
+
+// Config is what a Gateway is made of.
+type Config struct {
+	Log       Log
+	Providers Providers
+	Estimator Estimator
+	Secrets   Secrets
+	Health    Health
+	// ShardOf places an organization in the log.
+	ShardOf func(tenant string) int16
+	// Worker is this process in the log's envelope (E12).
+	Worker string
+	Now    func() time.Time
+	NewID  func() uuid.UUID
+	Logger *slog.Logger
+}
+
+// Gateway serves requests. It is safe for concurrent use.
+type Gateway struct {
+	Config
+	// closing are the settlements that outlive their request: a client that left, a
+	// log that was away. Close waits for them.
+	closing sync.WaitGroup
+}
+
+// New makes a Gateway.
+func New(c Config) *Gateway { return &Gateway{Config: c} }
+
+// Close waits until every settlement is written or has given up.
+func (g *Gateway) Close() { g.closing.Wait() }
+
+// Incoming is one request as the edge hands it over.
+type Incoming struct {
+	Dialect  dialect.Inbound
+	Body     []byte
+	Key      *catalog.Key
+	Snapshot *catalog.Snapshot
+	Controls Controls
+	At       time.Time
+}
+
+// Controls are what a caller asked for beside the body; each may only narrow what
+// the operator allows.
+type Controls struct {
+	Fallback        walk.Fallback
+	MaxAttempts     int
+	Deadline        time.Duration
+	ClientRequestID string
+	// ClientRetry is the SDK's own retry count: a client's retry is a new request.
+	ClientRetry int
+	Correlation string
+}
+
+// Writer takes whole events and blocks while the client is slow (S9).
+type Writer interface {
+	Write(event []byte) error
+}
+
+// Outcome is what the caller gets: exactly one of Err, Whole and Stream is set.
+type Outcome struct {
+	RequestID string
+	Facts     Facts
+	Err       *apierror.Error
+	Whole     []byte
+	// Stream sends the answer from its first output to its end. It must be called
+	// once: it is what settles the request.
+	Stream func(ctx context.Context, w Writer) error
+	// Gone is set when the client left and nothing is to be sent.
+	Gone bool
+}
+
+// Facts are what the reply headers tell (X4).
+type Facts struct {
+	Attempts       int
+	FallbackDepth  int
+	Provider       string
+	CanonicalModel string
+	FallbackKind   string
+	// CostNanoUSD is set on a whole answer.
+	CostNanoUSD *int64
+}

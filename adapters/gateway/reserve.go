@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-gateway/sluice/domain/budget"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/walk"
+	"github.com/sluice-gateway/sluice/eventstore"
+)
+
+// reserve writes everything up to and including the reservation, under the
+// budget's checks, before the provider is called (M2, M16). A refusal is written
+// in its place by the same commit and comes back as the walk's last move.
+func (w *walker) reserve(ctx context.Context, move walk.Move) (refused *walk.Move, err error) {
+	now := w.g.Now()
+	a := eventstore.Append{
+		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
+		Events: w.encode(move.Say), Checks: move.Call.Checks, Deltas: move.Call.Deltas,
+		Refuse: func(r budget.Refusal) ([]eventstore.Event, []budget.Delta) {
+			if refused == nil {
+				// The log may ask more than once; the machine is told once.
+				last := w.machine.Refused(r, move.Say, w.resets(r, now), now)
+				refused = &last
+			}
+			return w.encode(refused.Say), effects(refused.Say)
+		},
+	}
+	res, err := w.g.Log.Append(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	w.version = res.Version
+	return refused, nil
+}
+
+// resets is when the window of a refused limit ends.
+func (w *walker) resets(r budget.Refusal, now time.Time) time.Time {
+	tenant, ok := w.in.Snapshot.Tenant(w.in.Key.Tenant)
+	if !ok {
+		return time.Time{}
+	}
+	limits, err := budget.MoneyLimits(tenant.ID, tenant.Budgets, now)
+	if err != nil {
+		return time.Time{}
+	}
+	for _, l := range limits {
+		if l.Key == r.Check.Key {
+			return l.Resets
+		}
+	}
+	return time.Time{}
+}
+
+func effects(say []event.Event) []budget.Delta {
+	var deltas []budget.Delta
+	for _, e := range say {
+		deltas = append(deltas, budget.Effects(e)...)
+	}
+	return deltas
+}
+
+// Limits of writing an end.
+const (
+	// settleWait is how long a caller waits for its settlement (M17).
+	settleWait = 2 * time.Second
+	// settlePatience is how long a settlement is tried after its caller was let go:
+	// longer than a database takes to fail over.
+	settlePatience = 60 * time.Second
+	settleRetry    = 100 * time.Millisecond
+)
+
+// close writes the end of a request. Its context outlives the client: money that
+// was spent is written down whoever is still listening. When the log is away for
+// longer than settleWait the caller is let go with an error, never with a complete
+// answer, and the writing goes on in the background.
+func (w *walker) close(ctx context.Context, say ...event.Event) error {
+	a := eventstore.Append{
+		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
+		Events: w.encode(say), Deltas: effects(say), Priority: eventstore.Settlement,
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWait)
+	defer cancel()
+	err := w.g.write(ctx, a)
+	if err == nil || w.version == 0 {
+		// Nothing of this request is in the log: there is nothing to settle.
+		return err
+	}
+	w.g.closing.Go(func() { w.writeLate(a) })
+	return err
+}
+
+// writeLate goes on writing an end whose caller was let go.
+func (w *walker) writeLate(a eventstore.Append) {
+	ctx, cancel := context.WithTimeout(context.Background(), settlePatience)
+	defer cancel()
+	if err := w.g.write(ctx, a); err != nil {
+		w.g.Logger.Error("settlement given up", "request_id", w.id, "error", err)
+	}
+}
+
+// write appends until it is known to be in the log. Writing the same decision
+// again is safe: the stream's version lets only one of them in, and finding it
+// taken by an append of the same length is finding it done (I5).
+func (g *Gateway) write(ctx context.Context, a eventstore.Append) error {
+	unknown := false
+	for {
+		_, err := g.Log.Append(ctx, a)
+		conflict, isConflict := errors.AsType[*eventstore.ConflictError](err)
+		switch {
+		case err == nil:
+			return nil
+		case isConflict && unknown && conflict.Actual == a.Expected+int64(len(a.Events)):
+			return nil
+		case isConflict, errors.Is(err, eventstore.ErrInvalid), errors.Is(err, eventstore.ErrClosed):
+			return err
+		}
+		unknown = unknown || errors.Is(err, eventstore.ErrOutcomeUnknown)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(settleRetry):
+		}
+	}
+}
+
+// resolveUnknown gives back a reservation that may or may not have been written:
+// nobody was called, so it settles at nothing. If it never was written the append
+// conflicts and there is nothing to give back.
+func (w *walker) resolveUnknown(move walk.Move) {
+	say := w.machine.Abandon(move.Call.Reserved, w.g.Now())
+	a := eventstore.Append{
+		Shard: w.shard, Stream: w.stream, Expected: w.version + int64(len(move.Say)), Meta: w.meta(),
+		Events: w.encode(say), Deltas: effects(say), Priority: eventstore.Settlement,
+	}
+	w.g.closing.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), settlePatience)
+		defer cancel()
+		err := w.g.write(ctx, a)
+		if _, neverWritten := errors.AsType[*eventstore.ConflictError](err); err != nil && !neverWritten {
+			w.g.Logger.Error("reservation of unknown outcome not given back", "request_id", w.id, "error", err)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/walk"
+)
+
+// Serve answers one request. ctx ends when the client goes away.
+func (g *Gateway) Serve(ctx context.Context, in Incoming) *Outcome {
+	w := g.newWalker(in)
+	req, err := in.Dialect.Parse(in.Body)
+	if err != nil {
+		return w.refuse(ctx, "", invalid(err))
+	}
+	plan, err := in.Snapshot.Resolve(in.Key.Tenant, req.Model)
+	if err != nil {
+		return w.refuse(ctx, req.Model, unresolved(err))
+	}
+	w.req = req
+	w.machine = walk.New(g.walkRequest(in, req, plan), walk.Rungs(plan), g.Health)
+	return w.run(ctx)
+}
+
+// walkRequest is what the walk knows from the start. Everything a later decision
+// depends on is fixed here (N14).
+func (g *Gateway) walkRequest(in Incoming, req *dialect.Request, plan catalog.Plan) walk.Request {
+	floor, planned := g.Estimator.Estimate(req)
+	deadline := walk.DefaultRequestDeadline
+	if d := in.Controls.Deadline; d > 0 {
+		deadline = min(deadline, d)
+	}
+	var budgets []catalog.Budget
+	if t, ok := in.Snapshot.Tenant(in.Key.Tenant); ok {
+		budgets = t.Budgets
+	}
+	return walk.Request{
+		Admitted: request.RequestAdmitted{
+			Tenant: in.Key.Tenant, Key: in.Key.ID, Dialect: string(req.Dialect), RequestedModel: req.Model,
+			CanonicalModel: plan.CanonicalModel, Stream: req.Stream, Snapshot: in.Snapshot.ID,
+			DeadlineMS: deadline.Milliseconds(), MaxAttempts: maxAttempts(in, plan),
+			Fallback:        string(in.Controls.Fallback),
+			Estimate:        request.Estimate{InputTokens: planned, MaxOutputTokens: req.MaxOutputTokens},
+			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
+		},
+		FloorTokens: floor, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
+		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: walk.Auto,
+		Deadline: in.At.Add(deadline), Budgets: budgets,
+	}
+}
+
+// maxAttempts is the operator's bound of the root model, which a caller may only
+// lower (W9).
+func maxAttempts(in Incoming, plan catalog.Plan) int {
+	limit := walk.DefaultMaxAttempts
+	if len(plan.Stages) > 0 && plan.Stages[0].Policy.MaxAttempts > 0 {
+		limit = plan.Stages[0].Policy.MaxAttempts
+	}
+	if asked := in.Controls.MaxAttempts; asked > 0 {
+		limit = min(limit, asked)
+	}
+	return limit
+}
+
+// invalid is a body that its dialect does not allow.
+func invalid(err error) *apierror.Error {
+	e := apierror.New(apierror.InvalidRequest)
+	if inv, ok := errors.AsType[*dialect.InvalidError](err); ok {
+		e.Message, e.Param = inv.Message, inv.Param
+	}
+	return e
+}
+
+// unresolved is a name that leads nowhere (N1), or a chain past its bounds (N18).
+func unresolved(err error) *apierror.Error {
+	if _, ok := errors.AsType[*catalog.ExpansionError](err); ok {
+		return apierror.New(apierror.ChainUnavailable)
+	}
+	e := apierror.New(apierror.ModelNotFound)
+	e.Param = "model"
+	return e
+}
+
+// refuse turns a request away before its walk: one event, one commit (A9).
+func (w *walker) refuse(ctx context.Context, model string, e *apierror.Error) *Outcome {
+	refused := request.RequestRefused{
+		Tenant: w.in.Key.Tenant, Key: w.in.Key.ID, Dialect: string(w.in.Dialect.Name()), RequestedModel: model,
+		Snapshot: w.in.Snapshot.ID, ClientRequestID: w.in.Controls.ClientRequestID,
+		Refusal: request.Refusal{Code: string(e.Code)},
+	}
+	if err := w.close(ctx, refused); err != nil {
+		return w.unavailable()
+	}
+	return w.failed(e)
+}
+
+func (g *Gateway) newWalker(in Incoming) *walker {
+	id := g.NewID().String()
+	return &walker{g: g, in: in, id: id, stream: "request/" + id, shard: g.ShardOf(in.Key.Tenant)}
+}
+
+// retryStoreAfter is what a caller is told when the log is away: long enough for a
+// database to fail over, short enough to be back soon.
+const retryStoreAfter = 2 * time.Second
+
+// unavailable is our own fault, said as such (A2, O5).
+func (w *walker) unavailable() *Outcome {
+	e := apierror.New(apierror.GatewayUnavailable)
+	e.RetryAfter = retryStoreAfter
+	return w.failed(e)
+}

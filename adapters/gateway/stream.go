@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/neutral"
+	"github.com/sluice-gateway/sluice/domain/walk"
+)
+
+// keepAliveEvery bridges a provider's silence after the commit (S10), well inside
+// the 60 s after which common proxies drop an idle connection.
+const keepAliveEvery = 15 * time.Second
+
+// streaming is a committed answer: from here on it goes to the caller as it comes,
+// and no other may start (S2).
+type streaming struct {
+	*answer
+	enc dialect.StreamEncoder
+	// first is the preamble and the first output, already encoded.
+	first []byte
+	// end is what says that the answer is complete, held back until the settlement
+	// is in the log (M17).
+	end     []byte
+	holding bool
+}
+
+// noteHold begins to hold back at the chunk that says why the answer ended: with
+// it the caller has a complete answer.
+func (s *streaming) noteHold(c *neutral.Chunk) {
+	for i := range c.Events {
+		if c.Events[i].Kind == neutral.Stop {
+			s.holding = true
+		}
+	}
+}
+
+// run sends the stream to its end and settles it, whatever happens on the way.
+func (s *streaming) run(ctx context.Context, out Writer) error {
+	defer s.release()
+	w := newAliveWriter(out, s.enc)
+	defer w.stop()
+	err := s.pump(w)
+	return s.settle(ctx, w, err)
+}
+
+// pump sends chunks until the answer ends. nil is a whole answer, held back from
+// its stop on; errClient is a client that left; a *failure.Failure is a break.
+func (s *streaming) pump(w *aliveWriter) error {
+	if s.holding {
+		s.end = s.first
+	} else if err := w.write(s.first); err != nil {
+		return err
+	}
+	s.first = nil
+	var buf []byte
+	for {
+		chunk, err := s.reply.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.noteHold(chunk)
+		if s.holding {
+			if s.end, err = encode(s.enc, s.end, chunk); err != nil {
+				return err
+			}
+			continue
+		}
+		if buf, err = encode(s.enc, buf[:0], chunk); err != nil {
+			return err
+		}
+		if len(buf) > 0 {
+			if err := w.write(buf); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// settle writes the end of the request and then sends the end of the answer. A
+// terminal event that was seen settles normally, whatever the socket did (S7).
+func (s *streaming) settle(ctx context.Context, w *aliveWriter, err error) error {
+	f := s.failureOf(err)
+	now := s.w.g.Now()
+	s.w.g.Health.Observe(&s.call.Rung, s.call.Key, s.w.caller(), f, now)
+	var move walk.Move
+	if f == nil {
+		move = s.w.machine.Completed(s.report(), now)
+	} else {
+		move = s.w.machine.Broken(*f, s.report(), now)
+	}
+	if cerr := s.w.close(ctx, move.Say...); cerr != nil {
+		return s.fail(w, apierror.GatewayUnavailable)
+	}
+	switch {
+	case f == nil:
+		return w.write(s.enc.End(s.end))
+	case f.Class == failure.ClientCancelled:
+		return err
+	default:
+		return s.fail(w, apierror.Code(move.Finish.Answer.Code))
+	}
+}
+
+// failureOf is how the answer broke, nil when it is whole. A client that left
+// after the answer had said why it ended changes nothing.
+func (s *streaming) failureOf(err error) *failure.Failure {
+	if err == nil {
+		return nil
+	}
+	if t := s.reply.Tally(); s.holding && t.Finished() {
+		return nil
+	}
+	if f, ok := errors.AsType[*failure.Failure](err); ok {
+		return f
+	}
+	return &failure.Failure{Class: failure.ClientCancelled}
+}
+
+// fail ends the stream truthfully: an error event and no success terminator (S3).
+func (s *streaming) fail(w *aliveWriter, code apierror.Code) error {
+	e := apierror.New(code)
+	e.RequestID = s.w.id
+	return w.write(s.enc.Fail(nil, e))
+}
+
+// aliveWriter sends events, and a keep-alive when none was sent for a while.
+type aliveWriter struct {
+	mu   sync.Mutex
+	out  Writer
+	last time.Time
+	done chan struct{}
+	gone sync.WaitGroup
+}
+
+func newAliveWriter(out Writer, enc dialect.StreamEncoder) *aliveWriter {
+	w := &aliveWriter{out: out, done: make(chan struct{}), last: time.Now()}
+	w.gone.Go(func() { w.keepAlive(enc) })
+	return w
+}
+
+func (w *aliveWriter) write(event []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = time.Now()
+	return w.out.Write(event)
+}
+
+func (w *aliveWriter) keepAlive(enc dialect.StreamEncoder) {
+	ticker := time.NewTicker(keepAliveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-ticker.C:
+		}
+		w.mu.Lock()
+		if time.Since(w.last) >= keepAliveEvery {
+			w.last = time.Now()
+			// A write that fails will fail for the pump too, which then ends the stream.
+			_ = w.out.Write(enc.KeepAlive(nil))
+		}
+		w.mu.Unlock()
+	}
+}
+
+func (w *aliveWriter) stop() {
+	close(w.done)
+	w.gone.Wait()
+}

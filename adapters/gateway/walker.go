@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/walk"
+	"github.com/sluice-gateway/sluice/eventstore"
+)
+
+// walker carries one request. It belongs to one goroutine at a time: the
+// handler's, and after the commit the stream writer's.
+type walker struct {
+	g       *Gateway
+	in      Incoming
+	req     *dialect.Request
+	machine *walk.Machine
+
+	id     string
+	stream string
+	shard  int16
+	// version is the request's stream version in the log.
+	version int64
+	facts   Facts
+}
+
+// run obeys the walk until the answer begins or the request ends.
+func (w *walker) run(ctx context.Context) *Outcome {
+	move := w.machine.Start(w.g.Now())
+	for {
+		switch {
+		case move.Finish != nil:
+			return w.finish(ctx, move)
+		case move.Wait != nil:
+			move = w.wait(ctx, move.Wait.For)
+		case move.Call != nil:
+			next, out := w.call(ctx, move)
+			if out != nil {
+				return out
+			}
+			move = next
+		}
+	}
+}
+
+// call makes a reservation durable and then the attempt. It gives the next move,
+// or the outcome when the answer has begun.
+func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome) {
+	refused, err := w.reserve(ctx, move)
+	if err != nil {
+		return w.unwritten(move, err), nil
+	}
+	if refused != nil {
+		// The refusal was written in the reservation's place.
+		return walk.Move{}, w.failed(w.errorOf(refused.Finish.Answer))
+	}
+	w.noteFacts(move.Call.Reserved)
+	return w.attempt(ctx, move.Call)
+}
+
+// unwritten is a reservation that is not in the log, or may not be.
+func (w *walker) unwritten(move walk.Move, err error) walk.Move {
+	if errors.Is(err, eventstore.ErrOutcomeUnknown) {
+		w.resolveUnknown(move)
+	}
+	return w.machine.Unwritten(move.Say, w.g.Now())
+}
+
+// wait is a pause of the walk's that the client may end by leaving.
+func (w *walker) wait(ctx context.Context, d time.Duration) walk.Move {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return w.machine.Waited(w.g.Now())
+	case <-ctx.Done():
+		return w.machine.Interrupted(failure.ClientCancelled, w.g.Now())
+	}
+}
+
+// finish closes a request that was not served.
+func (w *walker) finish(ctx context.Context, move walk.Move) *Outcome {
+	if len(move.Say) > 0 {
+		if err := w.close(ctx, move.Say...); err != nil {
+			return w.unavailable()
+		}
+	}
+	return w.failed(w.errorOf(move.Finish.Answer))
+}
+
+func (w *walker) failed(e *apierror.Error) *Outcome {
+	e.RequestID = w.id
+	return &Outcome{RequestID: w.id, Facts: w.facts, Err: e, Gone: e.Code == apierror.Code(request.CodeClientCancelled)}
+}
+
+// noteFacts keeps what the reply headers tell of the attempt that is being made.
+func (w *walker) noteFacts(r request.AttemptReserved) {
+	w.facts = Facts{
+		Attempts: r.Attempt, FallbackDepth: r.FallbackDepth, Provider: r.Provider,
+		CanonicalModel: r.Model, FallbackKind: string(r.FallbackKind),
+	}
+	if r.Masked {
+		w.facts.Provider = ""
+	}
+}
+
+// errorOf says a walk's answer in the words of the edge.
+func (w *walker) errorOf(a walk.Answer) *apierror.Error {
+	e := apierror.New(apierror.Code(a.Code))
+	e.Retryable = a.Retryable
+	e.RetryAfter, e.Relay = a.RetryAfter, a.Relay
+	if a.AllOpen && a.Code == request.CodeUpstreamExhausted {
+		// Nobody was called: the circuits say that coming back later may help.
+		e.Status = 503
+	}
+	for _, s := range a.Attempts {
+		e.Attempts = append(e.Attempts, apierror.Attempt{
+			Provider: s.Provider, Model: s.Model, Failure: string(s.Failure), Status: s.Status,
+		})
+	}
+	if r := a.Refusal; r != nil && r.Scope != "" {
+		e.Scope, e.Limit, e.Used, e.Unit = r.Scope, &r.Limit, &r.Used, r.Unit
+		e.ResetsAt, _ = time.Parse(time.RFC3339, r.Resets)
+	}
+	return e
+}
+
+// encode turns what the walk says into what the log stores, observed now.
+func (w *walker) encode(say []event.Event) []eventstore.Event {
+	now := w.g.Now()
+	events := make([]eventstore.Event, len(say))
+	for i, e := range say {
+		enc := event.Encode(e)
+		events[i] = eventstore.Event{Type: enc.Type, Version: enc.Version, At: now, Data: enc.Data}
+	}
+	return events
+}
+
+func (w *walker) meta() eventstore.Meta {
+	return eventstore.Meta{Worker: w.g.Worker, Actor: "key/" + w.in.Key.ID, Correlation: w.in.Controls.Correlation}
+}
