@@ -1,0 +1,111 @@
+// Package api is the outer contract over HTTP: paths, headers, fields and codes.
+// It reads what a caller sent into the gateway's words and says what came of it in
+// the caller's dialect. Sockets are edge's, decisions are gateway's.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections/requests"
+)
+
+// Catalog is the worker's live catalog; Current is nil before the first snapshot.
+type Catalog interface {
+	Current() *catalog.Snapshot
+}
+
+// Server is what answers inference requests.
+type Server interface {
+	Serve(ctx context.Context, in gateway.Incoming) *gateway.Outcome
+}
+
+// Log reads one request's own events.
+type Log interface {
+	ReadStream(ctx context.Context, stream string, fromVersion int64, limit int) ([]eventstore.Recorded, error)
+}
+
+// Config is what the API is made of.
+type Config struct {
+	Catalog Catalog
+	Gateway Server
+	Chat    dialect.Inbound
+	Log     Log
+	// Requests is where the search of requests reads.
+	Requests requests.Querier
+	Now      func() time.Time
+	Logger   *slog.Logger
+}
+
+// API answers the inference and tenant paths. It is safe for concurrent use.
+type API struct {
+	Config
+}
+
+// New makes an API.
+func New(c Config) *API { return &API{Config: c} }
+
+// route is one row of the contract. The scope is checked before the handler runs,
+// so that no handler can forget it (Z6).
+type route struct {
+	method  string
+	pattern string
+	scope   catalog.Scope
+	handle  func(ctx context.Context, c *call) *edge.Reply
+}
+
+// routes is the whole outer contract of this listener.
+func (a *API) routes() []route {
+	return []route{
+		{"POST", "/v1/chat/completions", catalog.ScopeInference, a.chatCompletions},
+		{"GET", "/v1/models", catalog.ScopeInference, a.listModels},
+		{"GET", "/v1/models/*", catalog.ScopeInference, a.getModel},
+		{"GET", "/v1/requests", catalog.ScopeRead, a.listRequests},
+		{"GET", "/v1/requests/:id", catalog.ScopeRead, a.getRequest},
+		{"GET", "/v1/requests/:id/trail", catalog.ScopeRead, a.getTrail},
+	}
+}
+
+// vendorPrefixes are base paths for clients that take one per vendor; the handlers
+// are the same.
+var vendorPrefixes = []string{"", "/openai"}
+
+// Register puts every route on a server.
+func (a *API) Register(s *edge.Server) {
+	for _, r := range a.routes() {
+		for _, prefix := range vendorPrefixes {
+			s.Handle(r.method, prefix+r.pattern, a.guarded(r))
+		}
+	}
+}
+
+// call is one request after its key was read.
+type call struct {
+	*edge.Request
+	key      *catalog.Key
+	snapshot *catalog.Snapshot
+}
+
+// guarded is the one door: a known key, with the route's scope.
+func (a *API) guarded(r route) edge.Handler {
+	return func(ctx context.Context, req *edge.Request) *edge.Reply {
+		snapshot := a.Catalog.Current()
+		if snapshot == nil {
+			return a.unavailable(req)
+		}
+		key, refused := a.authenticate(snapshot, req)
+		if refused == nil && !key.May(r.scope) {
+			refused = forbidden(r.scope)
+		}
+		if refused != nil {
+			return a.fail(req, refused)
+		}
+		return r.handle(ctx, &call{Request: req, key: key, snapshot: snapshot})
+	}
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/domain/walk"
+)
+
+// chatCompletions is POST /v1/chat/completions.
+func (a *API) chatCompletions(ctx context.Context, c *call) *edge.Reply {
+	controls, bad := controlsOf(c.Header)
+	if bad != nil {
+		return a.fail(c.Request, bad)
+	}
+	out := a.Gateway.Serve(ctx, gateway.Incoming{
+		Dialect: a.Chat, Body: c.Body, Key: c.key, Snapshot: c.snapshot, Controls: controls, At: a.Now(),
+	})
+	return a.reply(c.Request, out)
+}
+
+// maxClientID bounds the ids that a caller gives us to keep.
+const maxClientID = 128
+
+// controlsOf reads the request headers of the contract. A value that cannot be
+// read is refused: a limit that was silently ignored would be worse than none.
+func controlsOf(h http.Header) (gateway.Controls, *apierror.Error) {
+	c := gateway.Controls{Fallback: walk.FallbackAny, ClientRequestID: clientID(h), Correlation: traceID(h)}
+	if v := h.Get("X-Sluice-Fallback"); v != "" {
+		switch f := walk.Fallback(v); f {
+		case walk.FallbackAny, walk.FallbackSameModel, walk.FallbackNone:
+			c.Fallback = f
+		default:
+			return c, badHeader("x-sluice-fallback", "any, same-model or none")
+		}
+	}
+	var err *apierror.Error
+	if c.MaxAttempts, err = positive(h, "X-Sluice-Max-Attempts"); err != nil {
+		return c, err
+	}
+	ms, err := positive(h, "X-Sluice-Deadline-Ms")
+	if err != nil {
+		return c, err
+	}
+	c.Deadline = time.Duration(ms) * time.Millisecond
+	c.ClientRetry, _ = strconv.Atoi(h.Get("X-Stainless-Retry-Count"))
+	return c, nil
+}
+
+// positive reads a header that may only lower a limit; 0 when it is not sent.
+func positive(h http.Header, name string) (int, *apierror.Error) {
+	v := h.Get(name)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
+	if err != nil || n < 1 {
+		return 0, badHeader(strings.ToLower(name), "a whole number above 0")
+	}
+	return int(n), nil
+}
+
+func badHeader(name, want string) *apierror.Error {
+	e := apierror.New(apierror.InvalidRequest)
+	e.Message = "The header " + name + " must be " + want + "."
+	e.Param = name
+	return e
+}
+
+// clientID is the caller's own request id, kept beside ours and never as ours.
+// What is no printable ASCII is dropped: it would travel into logs.
+func clientID(h http.Header) string {
+	for _, name := range []string{"X-Request-Id", "X-Client-Request-Id"} {
+		if v := h.Get(name); v != "" && len(v) <= maxClientID && printable(v) {
+			return v
+		}
+	}
+	return ""
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// traceID is the trace id of a W3C traceparent.
+func traceID(h http.Header) string {
+	parts := strings.Split(h.Get("Traceparent"), "-")
+	if len(parts) == 4 && len(parts[1]) == 32 && printable(parts[1]) {
+		return parts[1]
+	}
+	return ""
+}
