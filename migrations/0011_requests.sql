@@ -41,14 +41,12 @@ create table requests (
 
 -- Each search walks one of these backwards from its cursor and stops at its limit,
 -- without a sort. Only what is asked often has its own: every index is paid for by
--- every request. The others (provider, class, cost) filter along the tenant's.
+-- every request. The others (model, provider, class, cost) filter along the tenant's;
+-- the operator's list goes along the primary key, which is in order of time.
 create index on requests (tenant, at, id);
 create index on requests (tenant, key, at, id);
-create index on requests (tenant, canonical_model, at, id);
 -- Almost everything is completed; what is not is what people look for.
 create index on requests (tenant, outcome, at, id) where outcome <> 'completed';
--- The operator's list, over all organizations.
-create index on requests (at, id);
 
 grant select, insert, update, delete on requests to sluice_app;
 

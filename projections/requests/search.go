@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,7 +54,7 @@ type Page struct {
 }
 
 // List searches. cursor is empty or a former page's Next; limit is bounded to
-// MaxLimit, and zero means DefaultLimit. The order is (at, id), newest first, and a
+// MaxLimit, and zero means DefaultLimit. The order is newest first, total, and a
 // cursor names the last row seen, so requests that arrive between two pages move
 // nothing (X2).
 func List(ctx context.Context, db Querier, f Filter, cursor string, limit int) (Page, error) {
@@ -109,24 +110,72 @@ func (c *conditions) add(term string, arg any) {
 	c.terms = append(c.terms, strings.ReplaceAll(term, "?", fmt.Sprintf("$%d", len(c.args))))
 }
 
+// idSlack is how far a request's id, made on arrival, and its admission may lie
+// apart: an admission waits seconds at most, clocks of workers differ by less.
+const idSlack = time.Hour
+
 // searchSQL builds the statement from what is asked for only: a term such as
 // `($3 is null or key = $3)` would hide the index that answers it from the planner.
+//
+// The operator's search, over all organizations, goes by id, which is a UUIDv7 and
+// so in order of time too. An index on (at, id) for it would be one more write a
+// request, and the planner would take it for a tenant's search as well and read
+// past everybody else's requests.
 func searchSQL(f Filter, from *cursorKey, limit int) (string, []any) {
 	var c conditions
+	order := "id desc"
 	if f.Tenant != "" {
 		c.add("tenant = ?", f.Tenant)
+		order = "at desc, id desc"
 	}
+	c.between(f)
+	if from != nil {
+		c.after(*from, f.Tenant == "")
+	}
+	c.facts(f)
+	where := ""
+	if len(c.terms) > 0 {
+		where = " where " + strings.Join(c.terms, " and ")
+	}
+	c.args = append(c.args, limit)
+	return fmt.Sprintf("select %s from requests%s order by %s limit $%d", columnList, where, order, len(c.args)), c.args
+}
+
+// between adds the bounds of time.
+func (c *conditions) between(f Filter) {
 	if !f.Since.IsZero() {
 		c.add("at >= ?", f.Since)
+		if f.Tenant == "" {
+			c.add("id >= ?", idAt(f.Since.Add(-idSlack)))
+		}
 	}
 	if !f.Until.IsZero() {
 		c.add("at < ?", f.Until)
+		if f.Tenant == "" {
+			c.add("id < ?", idAt(f.Until.Add(idSlack)))
+		}
 	}
-	if from != nil {
-		c.add("at <= ?", from.at) // for the planner: a row comparison alone starts at the newest
-		c.args = append(c.args, from.at, from.id)
-		c.terms = append(c.terms, fmt.Sprintf("(at, id) < ($%d, $%d)", len(c.args)-1, len(c.args)))
+}
+
+// idAt is the lowest UUIDv7 of a millisecond, as far as order goes.
+func idAt(at time.Time) uuid.UUID {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], uint64(max(0, at.UnixMilli()))<<16)
+	return id
+}
+
+// after adds where the page before ended.
+func (c *conditions) after(from cursorKey, byID bool) {
+	if byID {
+		c.add("id < ?", from.id)
+		return
 	}
+	c.args = append(c.args, from.at, from.id)
+	c.terms = append(c.terms, fmt.Sprintf("(at, id) < ($%d, $%d)", len(c.args)-1, len(c.args)))
+}
+
+// facts adds what the request must have been.
+func (c *conditions) facts(f Filter) {
 	if f.Key != "" {
 		c.add("key = ?", f.Key)
 	}
@@ -152,10 +201,4 @@ func searchSQL(f Filter, from *cursorKey, limit int) (string, []any) {
 			c.terms = append(c.terms, "outcome <> 'completed'") // lets the partial index answer
 		}
 	}
-	where := ""
-	if len(c.terms) > 0 {
-		where = " where " + strings.Join(c.terms, " and ")
-	}
-	c.args = append(c.args, limit)
-	return fmt.Sprintf("select %s from requests%s order by at desc, id desc limit $%d", columnList, where, len(c.args)), c.args
 }
