@@ -103,7 +103,8 @@ type TenantRemoved struct {
 	Tenant string `json:"tenant"`
 }
 
-// AliasDefined creates or replaces an alias. Stream alias/<tenant>/<name>.
+// AliasDefined creates or replaces an alias. Stream
+// tenant/<tenant>/alias/<name>.
 type AliasDefined struct {
 	Tenant string `json:"tenant"`
 	Alias  Alias  `json:"alias"`
@@ -116,7 +117,7 @@ type AliasRemoved struct {
 }
 
 // RoutingRuleDefined creates or replaces a rule. Stream
-// routing_rule/<tenant>/<match>.
+// tenant/<tenant>/routing_rule/<match>.
 type RoutingRuleDefined struct {
 	Tenant string      `json:"tenant"`
 	Rule   RoutingRule `json:"rule"`

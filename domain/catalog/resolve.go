@@ -77,11 +77,19 @@ func (s *Snapshot) Resolve(tenant, name string) (Plan, error) {
 	if !ok {
 		return Plan{}, &NotFoundError{Name: name}
 	}
-	x := expansion{snapshot: s, visited: map[string]bool{model.Slug: true}}
-	if err := x.expand(model); err != nil {
+	stages, err := s.expand(model)
+	if err != nil {
 		return Plan{}, err
 	}
-	return Plan{RequestedModel: name, CanonicalModel: model.Slug, Stages: x.stages}, nil
+	return Plan{RequestedModel: name, CanonicalModel: model.Slug, Stages: stages}, nil
+}
+
+func (s *Snapshot) expand(m *Model) ([]Stage, error) {
+	x := expansion{snapshot: s, visited: map[string]bool{m.Slug: true}}
+	if err := x.expand(m); err != nil {
+		return nil, err
+	}
+	return x.stages, nil
 }
 
 // expansion walks a chain and the chains it refers to, depth first. With

@@ -41,17 +41,30 @@ type ModelInfo struct {
 // resolved, for that request and with a reason, instead of keeping every other
 // change from every worker.
 func (s *State) Snapshot() *Snapshot {
-	o := s.Objects()
+	snap := newSnapshot(s.Objects())
+	snap.ID = documentID(snap.Document())
+	snap.Position = s.position
+	for i := range snap.infos {
+		snap.infos[i].Since = s.modelsSince[snap.infos[i].Slug]
+	}
+	snap.keys = make(map[string]*Key, len(s.keys))
+	for _, k := range s.keys {
+		// A key without its organization opens nothing: it is not in the snapshot.
+		if _, ok := snap.tenants[k.Tenant]; ok {
+			snap.keys[k.Hash] = &k
+		}
+	}
+	return snap
+}
+
+func newSnapshot(o Objects) *Snapshot {
 	snap := &Snapshot{
-		ID:          documentID(document(o)),
-		Position:    s.position,
 		objects:     o,
 		providers:   make(map[string]*Provider, len(o.Providers)),
 		deployments: make(map[string]*Deployment, len(o.Deployments)),
 		models:      make(map[string]*Model, len(o.Models)),
 		policies:    make(map[string]Policy, len(o.Models)),
 		tenants:     make(map[string]*Tenant, len(o.Tenants)),
-		keys:        make(map[string]*Key, len(s.keys)),
 		infos:       make([]ModelInfo, 0, len(o.Models)),
 	}
 	for i := range o.Providers {
@@ -63,16 +76,10 @@ func (s *State) Snapshot() *Snapshot {
 	for i := range o.Models {
 		m := &o.Models[i]
 		snap.models[m.Slug], snap.policies[m.Slug] = m, m.Policy.WithDefaults()
-		snap.infos = append(snap.infos, ModelInfo{Slug: m.Slug, ExactModel: m.ExactModel, Since: s.modelsSince[m.Slug]})
+		snap.infos = append(snap.infos, ModelInfo{Slug: m.Slug, ExactModel: m.ExactModel})
 	}
 	for i := range o.Tenants {
 		snap.tenants[o.Tenants[i].ID] = &o.Tenants[i]
-	}
-	for _, k := range s.keys {
-		// A key without its organization opens nothing: it is not in the snapshot.
-		if _, ok := snap.tenants[k.Tenant]; ok {
-			snap.keys[k.Hash] = &k
-		}
 	}
 	return snap
 }

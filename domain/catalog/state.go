@@ -160,6 +160,12 @@ func (s *State) Position() int64 { return s.position }
 // (C4). Zero is an object that never was.
 func (s *State) Revision(stream string) int64 { return s.revisions[stream] }
 
+// Tenant is an organization by its id, without the objects it owns.
+func (s *State) Tenant(id string) (Tenant, bool) {
+	t, ok := s.tenants[id]
+	return t, ok
+}
+
 // Key is a caller's key by its id, revoked ones included.
 func (s *State) Key(id string) (Key, bool) {
 	k, ok := s.keys[id]
@@ -222,6 +228,15 @@ func (o Objects) Canonical() Objects {
 		d.Prices = canonicalPrices(d.Prices)
 		if d.Dispatch != nil && *d.Dispatch == (Dispatch{}) {
 			d.Dispatch = nil
+		}
+	}
+	for i := range o.Models {
+		m := &o.Models[i]
+		if len(m.Chain) == 0 {
+			m.Chain = nil
+		}
+		if m.Policy.Circuit != nil && *m.Policy.Circuit == (CircuitPolicy{}) {
+			m.Policy.Circuit = nil
 		}
 	}
 	for i := range o.Tenants {

@@ -2,14 +2,17 @@ package catalog
 
 // One stream per object (E2). The names are part of the log and never change.
 
-func providerStream(id string) string           { return "provider/" + id }
-func deploymentStream(id string) string         { return "deployment/" + id }
-func modelStream(slug string) string            { return "model/" + slug }
-func chainStream(owner, model string) string    { return "chain/" + owner + "/" + model }
-func classStream(name string) string            { return "class/" + name }
+func providerStream(id string) string        { return "provider/" + id }
+func deploymentStream(id string) string      { return "deployment/" + id }
+func modelStream(slug string) string         { return "model/" + slug }
+func chainStream(owner, model string) string { return "chain/" + owner + "/" + model }
+func classStream(name string) string         { return "class/" + name }
+
+// The id of a tenant holds no slash, so that no tenant can have the stream of
+// another one's alias.
 func tenantStream(id string) string             { return "tenant/" + id }
-func aliasStream(tenant, name string) string    { return "alias/" + tenant + "/" + name }
-func ruleStream(tenant, match string) string    { return "routing_rule/" + tenant + "/" + match }
+func aliasStream(tenant, name string) string    { return "tenant/" + tenant + "/alias/" + name }
+func ruleStream(tenant, match string) string    { return "tenant/" + tenant + "/routing_rule/" + match }
 func budgetStream(tenant, budget string) string { return "budget/" + tenant + "/" + budget }
 
 // KeyStream is the stream of one caller's key.

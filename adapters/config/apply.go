@@ -1,0 +1,61 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections/catalog"
+)
+
+// Log is what is needed of the event store.
+type Log interface {
+	catalog.Log
+	// AppendAll writes all appends or none.
+	AppendAll(ctx context.Context, appends []eventstore.Append) ([]eventstore.Result, error)
+}
+
+// StaleError says that an object was changed by someone else after the plan was
+// made (C3). Nothing was written; a new plan shows both.
+type StaleError struct{ Stream string }
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("%s was changed by someone else in the meantime; nothing was applied: look at the plan again", e.Stream)
+}
+
+// Apply writes a plan as events, all or none, each object at the revision that
+// the plan was made on. An empty plan writes nothing. The error is a *StaleError
+// or the log's own; after eventstore.ErrOutcomeUnknown, making the plan again
+// tells what happened.
+func Apply(ctx context.Context, log Log, plan Plan, by eventstore.Meta, now time.Time) error {
+	if plan.Empty() {
+		return nil
+	}
+	appends := make([]eventstore.Append, len(plan.Changes))
+	for i, c := range plan.Changes {
+		appends[i] = write(c.Stream, c.Revision, by, now, c.Events...)
+	}
+	_, err := log.AppendAll(ctx, appends)
+	return stale(err)
+}
+
+func write(stream string, expected int64, by eventstore.Meta, now time.Time, events ...any) eventstore.Append {
+	a := eventstore.Append{Shard: catalog.Shard, Stream: stream, Expected: expected, Meta: by}
+	for _, e := range events {
+		encoded := event.Encode(e)
+		a.Events = append(a.Events, eventstore.Event{
+			Type: encoded.Type, Version: encoded.Version, At: now.UTC(), Data: encoded.Data,
+		})
+	}
+	return a
+}
+
+func stale(err error) error {
+	if conflict, ok := errors.AsType[*eventstore.ConflictError](err); ok {
+		return &StaleError{Stream: conflict.Stream}
+	}
+	return err
+}

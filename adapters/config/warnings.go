@@ -1,0 +1,92 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
+)
+
+// Warning is something that is accepted and will not do what one may expect.
+type Warning struct {
+	// Line is the first place, and Places is how many there are.
+	Line   int
+	Places int
+	Text   string
+}
+
+func (w Warning) String() string {
+	if w.Places > 1 {
+		return fmt.Sprintf("line %d and %d more: %s", w.Line, w.Places-1, w.Text)
+	}
+	return fmt.Sprintf("line %d: %s", w.Line, w.Text)
+}
+
+const stored = " is kept in the catalog, but this release does not act on it"
+
+// warnings finds what is stored and not acted on, and deployments that no request
+// will reach. Nothing of a file is ever dropped without a word; a part leaves this
+// list when the behaviour behind it arrives.
+func warnings(o catalog.Objects, line func(path string) int) []Warning {
+	w := collector{line: line, byText: map[string]*Warning{}}
+	for i, p := range o.Providers {
+		at := fmt.Sprintf("providers[%d]", i)
+		w.when(p.Protocol != catalog.OpenAI, at+".protocol",
+			fmt.Sprintf("protocol %s%s; rungs of this provider are skipped", p.Protocol, stored))
+	}
+	for i, d := range o.Deployments {
+		at := fmt.Sprintf("deployments[%d]", i)
+		w.when(d.Dispatch != nil, at+".dispatch", "deployments.dispatch"+stored)
+		w.when(!d.Prices.Known(), at, "the deployment has no input or no output price: requests skip it as price_unknown")
+		w.when(d.Prices.CachePriceMissing() && slices.Contains(d.Capabilities, catalog.PromptCaching), at+".prices",
+			"prompt_caching without a cache_read price: cached input is priced as full input (cache_price_missing)")
+	}
+	for i := range o.Classes {
+		w.when(true, fmt.Sprintf("classes[%d]", i), "classes"+stored)
+	}
+	for i, t := range o.Tenants {
+		at := fmt.Sprintf("tenants[%d]", i)
+		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
+		w.when(len(t.Aliases) > 0, at+".aliases", "tenants.aliases"+stored)
+		w.when(len(t.RoutingRules) > 0, at+".routing_rules", "tenants.routing_rules"+stored)
+		w.when(t.SurchargeFallback, at+".surcharge_fallback", "tenants.surcharge_fallback"+stored)
+		w.when(t.Retention.Responses, at+".retention", "tenants.retention"+stored)
+		for j, b := range t.Budgets {
+			w.when(b.Unit() != catalog.USD, fmt.Sprintf("%s.budgets[%d]", at, j),
+				"a budget of requests or tokens"+stored+"; budgets of money hold")
+		}
+	}
+	return w.sorted()
+}
+
+type collector struct {
+	line   func(string) int
+	byText map[string]*Warning
+}
+
+// when notes a warning once, however many objects of the file it is about.
+func (c *collector) when(applies bool, path, text string) {
+	if !applies {
+		return
+	}
+	line := c.line(path)
+	w := c.byText[text]
+	if w == nil {
+		w = &Warning{Line: line, Text: text}
+		c.byText[text] = w
+	}
+	w.Places++
+	w.Line = min(w.Line, line)
+}
+
+func (c *collector) sorted() []Warning {
+	list := make([]Warning, 0, len(c.byText))
+	for _, w := range c.byText {
+		list = append(list, *w)
+	}
+	slices.SortFunc(list, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
+	})
+	return list
+}

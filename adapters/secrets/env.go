@@ -1,0 +1,103 @@
+// Package secrets finds the credentials of providers. Configuration says where a
+// secret is kept, never what it is (C14); only this package ever holds one, and
+// nothing in it prints one.
+package secrets
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
+)
+
+// Secret is the value of a credential. It prints and logs as a placeholder.
+type Secret string
+
+// String hides the value from %s and %v.
+func (Secret) String() string { return "[secret]" }
+
+// GoString hides the value from %#v.
+func (Secret) GoString() string { return "[secret]" }
+
+// LogValue hides the value from slog.
+func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
+
+// MarshalText hides the value from JSON.
+func (Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }
+
+// Reveal is the value itself, for the header or signature that needs it.
+func (s Secret) Reveal() string { return string(s) }
+
+// Credential opens one provider: a key, or an access key with its secret.
+type Credential struct {
+	Key       Secret
+	AccessKey Secret
+	SecretKey Secret
+}
+
+// MissingError is a credential whose variable is not set or empty on this worker:
+// the route is skipped as `credential_missing`. Env is empty when the provider has
+// no such key.
+type MissingError struct{ Provider, KeyID, Env string }
+
+func (e *MissingError) Error() string {
+	if e.Env == "" {
+		return fmt.Sprintf("provider %s has no key %s", e.Provider, e.KeyID)
+	}
+	return fmt.Sprintf("provider %s, key %s: environment variable %s is not set", e.Provider, e.KeyID, e.Env)
+}
+
+// Env looks credentials up in environment variables. Stored, sealed credentials
+// (Z2) are another source behind the same Lookup.
+type Env struct {
+	// getenv is os.LookupEnv but in tests. The process's environment is in memory:
+	// a cache over it could only be stale.
+	getenv func(string) (string, bool)
+}
+
+// NewEnv reads the environment of this process.
+func NewEnv() *Env { return &Env{getenv: os.LookupEnv} }
+
+// Lookup finds the credential behind one key of a provider. The error is a
+// *MissingError.
+func (e *Env) Lookup(provider *catalog.Provider, keyID string) (Credential, error) {
+	for _, k := range provider.Keys {
+		if k.ID == keyID {
+			return e.credential(provider.ID, k)
+		}
+	}
+	return Credential{}, &MissingError{Provider: provider.ID, KeyID: keyID}
+}
+
+// Secret is the API key behind one key of a provider, and whether this worker
+// holds it. Credentials of two parts are not API keys: see Lookup.
+func (e *Env) Secret(provider *catalog.Provider, keyID string) (string, bool) {
+	c, err := e.Lookup(provider, keyID)
+	if err != nil || c.Key == "" {
+		return "", false
+	}
+	return c.Key.Reveal(), true
+}
+
+func (e *Env) credential(provider string, k catalog.ProviderKey) (Credential, error) {
+	var c Credential
+	for _, v := range []struct {
+		env  string
+		into *Secret
+	}{{k.Env, &c.Key}, {k.EnvAccessKey, &c.AccessKey}, {k.EnvSecretKey, &c.SecretKey}} {
+		if v.env == "" {
+			continue
+		}
+		// A file that was read into a variable often ends in a newline, which no
+		// header may hold.
+		value, _ := e.getenv(v.env)
+		value = strings.TrimSpace(value)
+		if value == "" {
+			return Credential{}, &MissingError{Provider: provider, KeyID: k.ID, Env: v.env}
+		}
+		*v.into = Secret(value)
+	}
+	return c, nil
+}

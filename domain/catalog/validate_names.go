@@ -1,0 +1,238 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+func (v *validation) modelHead(path string, m Model) {
+	v.name(path+".slug", m.Slug)
+	v.once(path+".slug", "model", m.Slug, v.models)
+	v.name(path+".exact_model", m.ExactModel)
+}
+
+func (v *validation) model(path string, m Model) {
+	v.policy(path+".policy", m.Policy)
+	if e := m.Equivalence; e != nil {
+		v.text(path+".equivalence.certified_by", e.CertifiedBy, true)
+		v.text(path+".equivalence.evidence", e.Evidence, true)
+		if _, err := time.Parse(time.DateOnly, e.On); err != nil {
+			v.fail(path+".equivalence.on", "is not a date like 2026-11-01")
+		}
+	}
+	v.chain(path, m)
+}
+
+// chain checks N15 and N16.
+func (v *validation) chain(path string, m Model) {
+	if len(m.Chain) == 0 {
+		v.fail(path+".chain", "is empty: a model needs at least one deployment")
+	}
+	if len(m.Chain) > MaxRungs {
+		v.fail(path+".chain", "has more than %d rungs", MaxRungs)
+		return
+	}
+	direct, references := map[string]bool{}, 0
+	for i, rung := range m.Chain {
+		p := path + "." + at("chain", i)
+		switch targets := rung.targets(); {
+		case targets == 0:
+			v.fail(p, "names no target: a rung is a deployment, a connection or a model")
+		case targets > 1:
+			v.fail(p, "names %d targets: a rung is one deployment, one connection or one model", targets)
+		case rung.Deployment != "":
+			v.directRung(p+".deployment", m, rung.Deployment, direct)
+		case rung.Connection != "":
+			// Connections arrive with organizations' own credentials; until then a rung
+			// that names one could only ever be skipped.
+			v.fail(p+".connection", "connection %s does not exist", shown(rung.Connection))
+		default:
+			references++
+			v.reference(p+".model", m, rung.Model, len(direct), references)
+		}
+	}
+	if len(direct) > 1 && m.Equivalence == nil {
+		v.fail(path+".equivalence", "is missing: a pool of %d deployments needs an operator's certification that they are one model", len(direct))
+	}
+}
+
+func (r Rung) targets() int {
+	n := 0
+	for _, target := range []string{r.Deployment, r.Connection, r.Model} {
+		if target != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *validation) directRung(path string, m Model, deployment string, direct map[string]bool) {
+	if !v.deployments[deployment] {
+		v.fail(path, "deployment %s does not exist", shown(deployment))
+	}
+	if direct[deployment] {
+		v.fail(path, "deployment %s stands in this chain twice", shown(deployment))
+	}
+	direct[deployment] = true
+	first, used := v.exactModels[deployment]
+	switch {
+	case !used:
+		v.exactModels[deployment] = m
+	case first.ExactModel != m.ExactModel:
+		v.fail(path, "deployment %s serves exact model %s in model %s, so it cannot serve %s here",
+			shown(deployment), shown(first.ExactModel), shown(first.Slug), shown(m.ExactModel))
+	}
+}
+
+func (v *validation) reference(path string, m Model, model string, direct, references int) {
+	switch {
+	case !v.models[model]:
+		v.fail(path, "model %s does not exist", shown(model))
+	case model == m.Slug:
+		v.fail(path, "a chain cannot refer to its own model")
+	}
+	if direct == 0 {
+		v.fail(path, "a reference to a model may come only after a deployment")
+	}
+	if references > 1 {
+		v.fail(path, "a chain may hold at most one reference to a model")
+	}
+}
+
+// expansions refuses what would be an error for every request (N18).
+func (v *validation) expansions(o Objects) {
+	snapshot := newSnapshot(o)
+	for i := range o.Models {
+		if _, err := snapshot.expand(&o.Models[i]); err != nil {
+			var bound *ExpansionError
+			errors.As(err, &bound)
+			v.fail(at("models", i)+".chain", "with everything it refers to it has more than %d %s", bound.Limit, bound.Bound)
+		}
+	}
+}
+
+func (v *validation) policy(path string, p Policy) {
+	oneOf(v, path+".failover_mode", p.FailoverMode, MaximizeCache, MaximizeAvailability, MaximizeCacheAffinity)
+	v.fraction(path+".throttle_cache_threshold", p.ThrottleCacheThreshold, 1)
+	if r := p.ThrottleRedial; r != nil {
+		v.within(path+".throttle_redial.max_retries", int64(r.MaxRetries), 0, maxRedialRetries)
+		v.duration(path+".throttle_redial.base_delay", r.BaseDelay, maxTimeout)
+		v.duration(path+".throttle_redial.max_delay", r.MaxDelay, maxTimeout)
+		if r.BaseDelay.Or(DefaultRedialBaseDelay) > r.MaxDelay.Or(DefaultRedialMaxDelay) {
+			v.fail(path+".throttle_redial", "base_delay is longer than max_delay")
+		}
+	}
+	oneOf(v, path+".lost_answer", p.LostAnswer, Continue, StopLost)
+	v.within(path+".max_attempts", int64(p.MaxAttempts), 0, maxMaxAttempts)
+	if c := p.Circuit; c != nil {
+		v.within(path+".circuit.failures_to_open", int64(c.FailuresToOpen), 0, 1000)
+		v.duration(path+".circuit.window", c.Window, 24*time.Hour)
+		v.duration(path+".circuit.open_for", c.OpenFor, 24*time.Hour)
+	}
+}
+
+// names checks a chain of names. A name that resolves to nothing is allowed: it
+// is dropped and recorded when it is used (N7).
+func (v *validation) names(path string, chain []string) {
+	if len(chain) == 0 {
+		v.fail(path, "is empty")
+	}
+	if len(chain) > MaxFallbackDepth {
+		v.fail(path, "is longer than max_fallback_depth = %d", MaxFallbackDepth)
+	}
+	for i, name := range chain {
+		p := fmt.Sprintf("%s[%d]", path, i)
+		v.name(p, name)
+		if i > 0 && name == chain[i-1] {
+			v.fail(p, "repeats the position before it")
+		}
+	}
+}
+
+func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
+	v.id(path+".id", t.ID)
+	v.once(path+".id", "tenant", t.ID, seen)
+	if t.Tier != "" {
+		v.id(path+".tier", t.Tier)
+	}
+	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets)); n > maxPerTenant {
+		v.fail(path, "has more than %d aliases, rules or budgets", maxPerTenant)
+		return
+	}
+	aliases, rules, budgets := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i, a := range t.Aliases {
+		v.alias(path+"."+at("aliases", i), a, aliases)
+	}
+	for i, r := range t.RoutingRules {
+		p := path + "." + at("routing_rules", i)
+		v.name(p+".match", r.Match)
+		v.once(p+".match", "a rule for", r.Match, rules)
+		v.names(p+".chain", r.Chain)
+	}
+	for i, b := range t.Budgets {
+		v.budget(path+"."+at("budgets", i), b, budgets)
+	}
+}
+
+func (v *validation) alias(path string, a Alias, seen map[string]bool) {
+	v.name(path+".name", a.Name)
+	v.once(path+".name", "alias", a.Name, seen)
+	if a.Pin != "" {
+		v.name(path+".pin", a.Pin)
+	}
+	v.capabilities(path+".capabilities", a.Capabilities)
+	v.within(path+".min_context_window", a.MinContextWindow, 0, maxTokens)
+	for i, p := range a.ProviderPreference {
+		v.id(fmt.Sprintf("%s.provider_preference[%d]", path, i), p)
+	}
+	oneOf(v, path+".cost_tier", a.CostTier, Cheapest, Balanced, Best)
+}
+
+func (v *validation) budget(path string, b Budget, seen map[string]bool) {
+	// Organization is the one scope that has counters so far. A limit that nobody
+	// keeps is worse than none, so the others of R8 are refused, not stored.
+	if b.Scope == "" {
+		v.fail(path+".scope", "is missing")
+	}
+	oneOf(v, path+".scope", b.Scope, "organization")
+	if b.Per == "" {
+		v.fail(path+".per", "is missing")
+	}
+	oneOf(v, path+".per", b.Per, PerMinute, PerHour, PerDay, PerMonth, Total)
+
+	limits := 0
+	for _, set := range []bool{b.LimitUSD != "", b.Requests != 0, b.Tokens != 0} {
+		if set {
+			limits++
+		}
+	}
+	if limits != 1 {
+		v.fail(path, "has %d limits: a budget is exactly one of limit_usd, requests and tokens", limits)
+		return
+	}
+	switch b.Unit() {
+	case USD:
+		v.amount(path+".limit_usd", b.LimitUSD)
+	case Requests:
+		v.within(path+".requests", b.Requests, 1, 1_000_000_000_000)
+	case Tokens:
+		v.within(path+".tokens", b.Tokens, 1, 1_000_000_000_000_000)
+	}
+	v.once(path, "a budget of", b.ID(), seen)
+}
+
+func (v *validation) amount(path, usd string) {
+	amount, err := decimal.NewFromString(usd)
+	switch {
+	case err != nil:
+		v.fail(path, "%s is not an amount", shown(usd))
+	case amount.Sign() <= 0:
+		v.fail(path, "a limit must be more than 0")
+	case !fits(amount, maxBudgetIntegerDigits, maxBudgetFractionDigits):
+		v.fail(path, "an amount has at most %d digits before the point and %d after it",
+			maxBudgetIntegerDigits, maxBudgetFractionDigits)
+	}
+}
