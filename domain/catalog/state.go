@@ -172,6 +172,13 @@ func (s *State) Key(id string) (Key, bool) {
 	return k, ok
 }
 
+// Keys are all callers' keys, the oldest first, revoked ones included.
+func (s *State) Keys() []Key {
+	return slices.SortedFunc(maps.Values(s.keys), func(a, b Key) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+}
+
 // PassedOver counts the events that this release could not read (C15).
 func (s *State) PassedOver() map[Unknown]int64 { return maps.Clone(s.passedOver) }
 
