@@ -42,7 +42,7 @@ type ModelInfo struct {
 // change from every worker.
 func (s *State) Snapshot() *Snapshot {
 	snap := newSnapshot(s.Objects())
-	snap.ID = documentID(snap.Document())
+	snap.ID = DocumentID(snap.Document())
 	snap.Position = s.position
 	for i := range snap.infos {
 		snap.infos[i].Since = s.modelsSince[snap.infos[i].Slug]
@@ -153,7 +153,8 @@ func document(o Objects) []byte {
 	return doc
 }
 
-func documentID(doc []byte) string {
+// DocumentID is the id of a document: sha256 and its hex digest.
+func DocumentID(doc []byte) string {
 	sum := sha256.Sum256(doc)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -169,7 +170,7 @@ func (e *DocumentError) Error() string { return "stored snapshot: " + e.Reason }
 // was read: a release that would write the same content differently must not
 // reject what an older one published (C16).
 func ReadDocument(id string, doc []byte) (Objects, error) {
-	if subtle.ConstantTimeCompare([]byte(documentID(doc)), []byte(id)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(DocumentID(doc)), []byte(id)) != 1 {
 		return Objects{}, &DocumentError{Reason: "content does not have the id " + id}
 	}
 	var read snapshotDocument
