@@ -1,0 +1,186 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/sluice-gateway/sluice/domain/budget"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
+	"github.com/sluice-gateway/sluice/domain/walk"
+	"github.com/sluice-gateway/sluice/domain/walk/sim"
+)
+
+// seeds that failed once stay here for good.
+var seeds = []uint64{1}
+
+// TestAMillionRequests_Q3 drives the walk with seeded faults and checks the
+// invariants of the log after every request: its life is possible, nothing stays
+// held, no attempt is made past a bound, and the counters are the sum of the
+// charges.
+func TestAMillionRequests_Q3(t *testing.T) {
+	requests := 1_000_000
+	if testing.Short() {
+		requests = 20_000
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			w := newWeather(seed)
+			for i := range requests {
+				if err := w.request(); err != nil {
+					t.Fatalf("request %d: %v", i, err)
+				}
+			}
+			// A simulation that only ever meets one side of a rule proves nothing about
+			// the other.
+			for _, code := range []request.Code{
+				"", request.CodeInsufficientQuota, request.CodeUpstreamExhausted, request.CodeUpstreamTruncated,
+				request.CodeProviderThrottled, request.CodeAnswerLost, request.CodeDeadlineExceeded, request.CodeEmptyCompletion,
+			} {
+				if w.outcomes[code] == 0 {
+					t.Errorf("no request ended with %q: %v", code, w.outcomes)
+				}
+			}
+		})
+	}
+}
+
+// weather is a seeded world of faults.
+type weather struct {
+	*rand.Rand
+	counters sim.Counters
+	charged  money.NanoUSD
+	outcomes map[request.Code]int
+	now      time.Time
+	budgets  []catalog.Budget
+	chains   [][]walk.Rung
+}
+
+func newWeather(seed uint64) *weather {
+	w := &weather{
+		Rand:     rand.New(rand.NewPCG(seed, seed)),
+		counters: sim.Counters{},
+		outcomes: map[request.Code]int{},
+		now:      time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		// Enough for the larger part of every simulated minute: both sides of the limit
+		// are walked in each.
+		budgets: []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: "1500", Per: catalog.PerMinute}},
+	}
+	for range 32 {
+		w.chains = append(w.chains, w.chain())
+	}
+	return w
+}
+
+func (w *weather) chain() []walk.Rung {
+	price := func() *decimal.Decimal {
+		d := decimal.New(w.Int64N(2000), -2)
+		return &d
+	}
+	var rungs []walk.Rung
+	for i := range 1 + w.IntN(6) {
+		r := walk.Rung{
+			Index: i, Model: "m", Root: true, Policy: catalog.Policy{}.WithDefaults(),
+			Provider:   &catalog.Provider{ID: fmt.Sprint("p", i)},
+			Deployment: &catalog.Deployment{ID: fmt.Sprint("d", i), Prices: money.Prices{Input: price(), Output: price()}},
+		}
+		for k := range w.IntN(4) {
+			r.Provider.Keys = append(r.Provider.Keys, catalog.ProviderKey{ID: fmt.Sprint("k", k)})
+		}
+		if w.IntN(3) == 0 {
+			r.Policy.ThrottleRedial = &catalog.ThrottleRedial{MaxRetries: 1 + w.IntN(6)}
+		}
+		if w.IntN(5) == 0 {
+			r.Policy.LostAnswer = catalog.StopLost
+		}
+		if w.IntN(4) == 0 {
+			r.Root, r.Model = false, "other"
+		}
+		if w.IntN(4) == 0 {
+			r.Deployment.Context.Total = 500 + w.Int64N(4000)
+		}
+		if w.IntN(8) == 0 {
+			r.Deployment.Prices = money.Prices{}
+		}
+		rungs = append(rungs, r)
+	}
+	return rungs
+}
+
+var fallbacks = []walk.Fallback{walk.FallbackAny, walk.FallbackAny, walk.FallbackSameModel, walk.FallbackNone}
+
+func (w *weather) request() error {
+	limit := 1 + w.IntN(8)
+	req := walk.Request{
+		Admitted: request.RequestAdmitted{
+			Tenant: "acme", CanonicalModel: "m", MaxAttempts: limit, DeadlineMS: 60_000,
+			Estimate: request.Estimate{InputTokens: w.Int64N(3000)},
+		},
+		FloorTokens: w.Int64N(2500), OutputTokens: w.Int64N(500), Fallback: fallbacks[w.IntN(len(fallbacks))],
+		Stream: w.IntN(2) == 0, Deadline: w.now.Add(time.Minute), Budgets: w.budgets,
+	}
+	world := &sim.World{First: w.IntN(3), Jitter: w.Float64(), Cache: map[string]float64{"d0": w.Float64()}}
+	run := sim.Walk(walk.New(req, w.chains[w.IntN(len(w.chains))], world), w.ending, w.counters, w.now)
+	w.now = w.now.Add(time.Millisecond)
+	return w.check(run, limit)
+}
+
+// ending is how one call ends: mostly well.
+func (w *weather) ending(c *walk.Call, _ time.Time) sim.Ending {
+	end := sim.Ending{
+		After: time.Duration(w.Int64N(int64(20 * time.Second))),
+		Report: walk.Report{
+			FirstOutput: "text", DeliveredTokens: w.Int64N(600),
+			Usage: usage.Usage{Input: usage.Of(w.Int64N(5000)), CachedInput: usage.Of(w.Int64N(5000)), Output: usage.Of(w.Int64N(900))},
+		},
+	}
+	if w.IntN(6) == 0 {
+		end.Report.Usage = usage.Usage{}
+	}
+	if w.IntN(2) == 0 {
+		classes := failure.Classes()
+		class := classes[w.IntN(len(classes))]
+		end.Failure = &failure.Failure{Class: class, PossiblyBilled: failure.Of(class).MaybeBilled}
+		end.Failure.Retry = failure.Retry{After: time.Duration(w.Int64N(int64(10 * time.Second))), Told: w.IntN(2) == 0}
+		end.Committed = w.IntN(4) == 0
+	}
+	return end
+}
+
+func (w *weather) check(run sim.Run, limit int) error {
+	var life request.Life
+	for i, e := range run.Events {
+		if err := life.Apply(e); err != nil {
+			return fmt.Errorf("event %d of %d: %w", i+1, len(run.Events), err)
+		}
+	}
+	switch {
+	case life.Phase != request.Closed:
+		return fmt.Errorf("not closed")
+	case len(life.Attempts) > limit:
+		return fmt.Errorf("%d attempts of %d", len(life.Attempts), limit)
+	case len(life.Attempts) != len(run.Calls):
+		return fmt.Errorf("%d attempts in the log, %d calls made", len(life.Attempts), len(run.Calls))
+	}
+	w.charged += life.Amounts.Charge
+	w.outcomes[run.Answer.Code]++
+	var settled int64
+	for key, c := range w.counters {
+		if c.Held != 0 {
+			return fmt.Errorf("%s holds %d", key, c.Held)
+		}
+		settled += c.Settled
+	}
+	if settled != int64(w.charged) {
+		return fmt.Errorf("counters settled %d of %d", settled, w.charged)
+	}
+	return nil
+}
