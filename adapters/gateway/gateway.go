@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/adapters/tokens"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -35,7 +36,7 @@ type Providers interface {
 
 // Estimator counts a request's tokens, once (A6).
 type Estimator interface {
-	Estimate(r *dialect.Request) (floorTokens, inputTokens int64)
+	Estimate(r *dialect.Request) tokens.Estimate
 }
 
 // Secrets opens the credentials that the catalog names.

@@ -31,7 +31,7 @@ func (g *Gateway) Serve(ctx context.Context, in Incoming) *Outcome {
 // walkRequest is what the walk knows from the start. Everything a later decision
 // depends on is fixed here (N14).
 func (g *Gateway) walkRequest(in Incoming, req *dialect.Request, plan catalog.Plan) walk.Request {
-	floor, planned := g.Estimator.Estimate(req)
+	tokens := g.Estimator.Estimate(req)
 	deadline := walk.DefaultRequestDeadline
 	if d := in.Controls.Deadline; d > 0 {
 		deadline = min(deadline, d)
@@ -46,10 +46,10 @@ func (g *Gateway) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pl
 			CanonicalModel: plan.CanonicalModel, Stream: req.Stream, Snapshot: in.Snapshot.ID,
 			DeadlineMS: deadline.Milliseconds(), MaxAttempts: maxAttempts(in, plan),
 			Fallback:        string(in.Controls.Fallback),
-			Estimate:        request.Estimate{InputTokens: planned, MaxOutputTokens: req.MaxOutputTokens},
+			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: req.MaxOutputTokens},
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
-		FloorTokens: floor, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
+		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
 		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: walk.Auto,
 		Deadline: in.At.Add(deadline), Budgets: budgets,
 	}
