@@ -21,10 +21,7 @@ const (
 func (l *lane) finish(ctx context.Context, c *laneConn, a *attempt, lost error) {
 	if lost == nil {
 		if lost = c.receive(); lost == nil {
-			l.durable.advance(l.shard, a.verdict.last)
-			l.answer(a)
-			// The notification's own result; readers poll if it is lost.
-			_ = c.receive()
+			l.written(a)
 			_ = c.pipeline.Close()
 			c.pipeline = nil
 			return
@@ -41,11 +38,17 @@ func (l *lane) finish(ctx context.Context, c *laneConn, a *attempt, lost error) 
 	case err != nil:
 		answerAll(a.batch, outcome{err: fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)})
 	case written:
-		l.durable.advance(l.shard, a.verdict.last)
-		l.answer(a)
+		l.written(a)
 	default:
 		answerAll(a.batch, outcome{err: fmt.Errorf("%w: %w", ErrUnavailable, lost)})
 	}
+}
+
+// written tells readers and callers of a batch that is durable.
+func (l *lane) written(a *attempt) {
+	l.durable.advance(l.shard, a.verdict.last)
+	l.answer(a)
+	l.nudge.note(l.shard, a.verdict.last)
 }
 
 // settle asks the log whether the batch is there, for a bounded time. The shard's
@@ -82,7 +85,7 @@ func (l *lane) lookup(ctx context.Context, c *laneConn, a *attempt) (written boo
 	c.pipeline.SendQueryStatement(c.lookup, lookup.values, binaryFormat, binaryFormat)
 	c.pipeline.SendQueryStatement(c.commit, nil, nil, nil)
 	c.pipeline.SendPipelineSync()
-	if err := c.sendBarrier(l.shard, a.verdict.last); err != nil {
+	if err := c.sendBarrier(); err != nil {
 		return false, err
 	}
 	err = c.receive(nil, nil, func(v [][]byte) error {
@@ -92,8 +95,5 @@ func (l *lane) lookup(ctx context.Context, c *laneConn, a *attempt) (written boo
 	if err != nil {
 		return false, err
 	}
-	if err := c.receive(); err != nil { // the barrier
-		return false, err
-	}
-	return written, c.receive()
+	return written, c.receive() // the barrier
 }

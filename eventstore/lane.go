@@ -30,6 +30,7 @@ type lane struct {
 	batch   limits
 	dial    dialer
 	durable *durable
+	nudge   *nudger
 	log     *slog.Logger
 
 	// free holds the connections nobody is using.
@@ -222,7 +223,7 @@ func (l *lane) trips(c *laneConn, a *attempt, careful bool) error {
 		return err
 	}
 	a.sent = true
-	if err := c.sendBarrier(l.shard, a.verdict.last); err != nil {
+	if err := c.sendBarrier(); err != nil {
 		return err
 	}
 	if err := c.receive(); err != nil {

@@ -59,12 +59,13 @@ type Store struct {
 	pool    *pgxpool.Pool
 	lanes   []*lane
 	durable *durable
+	nudge   *nudger
 	log     *slog.Logger
 
 	stopLanes context.CancelFunc
 	stopRest  context.CancelFunc
 	running   sync.WaitGroup // lanes
-	rest      sync.WaitGroup // listener, upkeep
+	rest      sync.WaitGroup // listener, nudger, upkeep
 	closing   sync.Once
 }
 
@@ -85,7 +86,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	s := &Store{config: config, pool: pool, durable: newDurable(pool, config.Shards), log: config.Logger}
+	s := &Store{config: config, pool: pool, durable: newDurable(pool, config.Shards), nudge: newNudger(pool, config.Shards), log: config.Logger}
 	laneCtx, stopLanes := context.WithCancel(context.Background())
 	restCtx, stopRest := context.WithCancel(context.Background())
 	s.stopLanes, s.stopRest = stopLanes, stopRest
@@ -95,6 +96,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		s.running.Go(func() { l.run(laneCtx) })
 	}
 	s.rest.Go(func() { s.listen(restCtx) })
+	s.rest.Go(func() { s.nudge.run(restCtx, s.log) })
 	s.rest.Go(func() { s.upkeep(restCtx) })
 	return s, nil
 }
@@ -106,6 +108,7 @@ func (s *Store) newLane(shard int16, dial dialer) *lane {
 		batch:   limits{s.config.BatchEvents, s.config.BatchBytes},
 		dial:    dial,
 		durable: s.durable,
+		nudge:   s.nudge,
 		log:     s.log,
 		free:    make(chan *laneConn, s.config.LaneConns),
 		seen:    newVersions(maxSeenStreams),

@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // SubscribeOptions tune a subscription; the zero value is good.
@@ -106,67 +102,4 @@ func assertGapless(shard int16, after int64, events []Recorded) error {
 		}
 	}
 	return nil
-}
-
-const (
-	listenRetryMin = 100 * time.Millisecond
-	listenRetryMax = 5 * time.Second
-)
-
-// listen turns notifications into wake-ups, on a connection of its own that it
-// makes again when it is lost. Nothing depends on it but latency.
-func (s *Store) listen(ctx context.Context) {
-	retry := listenRetryMin
-	for {
-		heard, err := s.listenOnce(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if heard {
-			retry = listenRetryMin
-		}
-		s.log.Warn("notifications are lost, polling goes on", "cause", err)
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
-			return
-		}
-		retry = min(2*retry, listenRetryMax)
-	}
-}
-
-func (s *Store) listenOnce(ctx context.Context) (heard bool, err error) {
-	conn, err := pgx.Connect(ctx, s.config.URL)
-	if err != nil {
-		return false, err
-	}
-	defer func() { closeConn(conn.PgConn()) }()
-	if _, err := conn.Exec(ctx, `set role sluice_app; listen sluice_log`, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return false, err
-	}
-	// What was committed while nobody listened.
-	s.durable.wakeAll()
-	for {
-		n, err := conn.WaitForNotification(ctx)
-		if err != nil {
-			return true, err
-		}
-		if shard, position, ok := parseNotification(n.Payload); ok {
-			s.durable.advance(shard, position)
-		}
-	}
-}
-
-// parseNotification reads shard:position.
-func parseNotification(payload string) (shard int16, position int64, ok bool) {
-	left, right, ok := strings.Cut(payload, ":")
-	if !ok {
-		return 0, 0, false
-	}
-	n, err := strconv.ParseInt(left, 10, 16)
-	if err != nil || n < 0 {
-		return 0, 0, false
-	}
-	position, err = strconv.ParseInt(right, 10, 64)
-	return int16(n), position, err == nil
 }

@@ -66,13 +66,12 @@ values ($1, $2, $3, $4, $5, $6)`
 	// Settles what became of a batch whose connection was lost: its hash is there or
 	// it is not.
 	sqlLookup = `select hash from log_batches where shard = $1 and last_position = $2`
-
-	sqlNotify = `select pg_notify('sluice_log', $1)`
 )
 
 // laneSettings are for the session of a lane connection. The timeouts bound what a
 // stalled process or a stuck lock can do to all others.
 const laneSettings = `
+set application_name = 'sluice-lane';
 set role sluice_app;
 set default_transaction_isolation = 'read committed';
 set idle_in_transaction_session_timeout = '1s';
@@ -86,7 +85,7 @@ set timezone = 'UTC';
 // statements are a connection's prepared statements.
 type statements struct {
 	begin, commit, rollback, lock, head, counters, versions *pgconn.StatementDescription
-	insert, deltas, batch, barrier, notify, lookup          *pgconn.StatementDescription
+	insert, deltas, batch, barrier, lookup                  *pgconn.StatementDescription
 }
 
 func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
@@ -107,7 +106,6 @@ func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
 		{&s.deltas, sqlDeltas, nil},
 		{&s.batch, sqlBatch, nil},
 		{&s.barrier, sqlBarrier, nil},
-		{&s.notify, sqlNotify, []uint32{pgtype.TextOID}},
 		{&s.lookup, sqlLookup, []uint32{pgtype.Int2OID, pgtype.Int8OID}},
 	} {
 		description, err := conn.Prepare(ctx, "sluice_"+strconv.Itoa(i), p.sql, p.oids)
@@ -269,15 +267,9 @@ func (c *laneConn) sendBatch(f facts, v verdict, hash Hash) error {
 	return nil
 }
 
-// sendBarrier queues what makes the batch durable and then wakes readers. The
-// notification is a transaction of its own: NOTIFY holds a lock of the whole
-// database until its commit is done, and inside the barrier that would let only
-// one process at a time wait for the disk.
-func (c *laneConn) sendBarrier(shard int16, last int64) error {
+// sendBarrier queues what makes the batch durable.
+func (c *laneConn) sendBarrier() error {
 	c.pipeline.SendQueryStatement(c.barrier, nil, nil, nil)
-	c.pipeline.SendPipelineSync()
-	payload := strconv.Itoa(int(shard)) + ":" + strconv.FormatInt(last, 10)
-	c.pipeline.SendQueryStatement(c.notify, [][]byte{[]byte(payload)}, binaryFormat, binaryFormat)
 	return c.pipeline.Sync()
 }
 
