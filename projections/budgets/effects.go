@@ -1,0 +1,109 @@
+package budgets
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/domain/budget"
+	"github.com/sluice-gateway/sluice/domain/event"
+)
+
+const (
+	reserved = "attempt_reserved"
+	settled  = "attempt_settled"
+)
+
+// errField is a field of a stored event that is not what the type says. The value
+// is not repeated.
+var errField = errors.New("is not what its type says")
+
+// known is the newest version of each registered type.
+var known = event.Types()
+
+// Effects is what one stored event does to the budget counters: nothing, for most.
+// A type or version this release cannot read is an *event.UnknownTypeError: money
+// is never added up around it (E8).
+//
+// typ and data are not kept.
+func Effects(typ []byte, version int, data []byte) ([]budget.Delta, error) {
+	switch newest := known[string(typ)]; {
+	case newest == 0 || version < 1 || version > newest:
+		return nil, &event.UnknownTypeError{Type: string(typ), Version: version}
+	case string(typ) != reserved && string(typ) != settled:
+		return nil, nil
+	case version < newest:
+		return lifted(string(typ), version, data)
+	}
+	return read(string(typ) == settled, data)
+}
+
+// lifted goes the long way of an old version, through its upcasters.
+func lifted(typ string, version int, data []byte) ([]budget.Delta, error) {
+	e, err := event.Decode(typ, version, data)
+	if err != nil {
+		return nil, err
+	}
+	return budget.Effects(e), nil
+}
+
+// read picks the fields out of the text. gjson does not judge what it reads, but
+// the log holds only valid JSON; the kinds and ranges are checked here.
+func read(isSettled bool, data []byte) ([]budget.Delta, error) {
+	var holds gjson.Result
+	var hold, charge int64
+	var err error
+	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "holds":
+			holds = value
+		case "reserved_nanousd":
+			hold, err = amount(key.Str, value)
+		case "charge_nanousd":
+			charge, err = amount(key.Str, value)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if isSettled {
+		hold = -hold
+	} else {
+		charge = 0
+	}
+	return each(holds, hold, charge)
+}
+
+func amount(name string, value gjson.Result) (int64, error) {
+	// gjson would round what is not an integer and read a text as a number.
+	n, err := strconv.ParseInt(value.Raw, 10, 64)
+	if err != nil || value.Type != gjson.Number || n == math.MinInt64 {
+		return 0, fmt.Errorf("%s %w", name, errField)
+	}
+	return n, nil
+}
+
+func each(holds gjson.Result, held, settled int64) ([]budget.Delta, error) {
+	if !holds.Exists() || holds.Type == gjson.Null {
+		return nil, nil
+	}
+	if !holds.IsArray() {
+		return nil, fmt.Errorf("holds %w", errField)
+	}
+	// Most attempts hold one to three counters.
+	deltas := make([]budget.Delta, 0, 4)
+	var err error
+	holds.ForEach(func(_, key gjson.Result) bool {
+		if key.Type != gjson.String {
+			err = fmt.Errorf("holds %w", errField)
+			return false
+		}
+		deltas = append(deltas, budget.Delta{Key: budget.Key(key.Str), Held: held, Settled: settled})
+		return true
+	})
+	return deltas, err
+}
