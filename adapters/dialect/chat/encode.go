@@ -1,0 +1,67 @@
+package chat
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/sse"
+	"github.com/sluice-gateway/sluice/domain/neutral"
+)
+
+// errNotChat is a chunk or an answer whose bytes are no JSON object. A decoder lets
+// none pass.
+var errNotChat = errors.New("chat: not a JSON object")
+
+// foreignError is an answer in a dialect that this one cannot say.
+type foreignError struct{ from neutral.Dialect }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("chat: cannot encode an answer in dialect %q", string(e.from))
+}
+
+// NewStream begins a streaming reply.
+func (Inbound) NewStream(req *dialect.Request, meta dialect.Meta) dialect.StreamEncoder {
+	return &streamEncoder{rewriter: rewriter{model: quote(meta.Model), keepUsage: req.IncludeUsage, member: "delta"}}
+}
+
+type streamEncoder struct {
+	rewriter
+	scratch []byte
+}
+
+// Encode writes a chunk's own bytes with its edits cut in.
+func (e *streamEncoder) Encode(dst []byte, c *neutral.Chunk) ([]byte, error) {
+	if c.Dialect != neutral.Chat {
+		return dst, &foreignError{c.Dialect}
+	}
+	doc, ok := parse(c.Raw)
+	if !ok {
+		return dst, errNotChat
+	}
+	e.begin(c.Raw)
+	e.object(doc)
+	if e.usageOnly && !e.keepUsage {
+		return dst, nil
+	}
+	if bytes.IndexByte(c.Raw, '\n') < 0 && bytes.IndexByte(c.Raw, '\r') < 0 {
+		dst = append(dst, "data: "...)
+		dst = splice(dst, c.Raw, e.edits)
+		return append(dst, '\n', '\n'), nil
+	}
+	e.scratch = splice(e.scratch[:0], c.Raw, e.edits)
+	return sse.Append(dst, "", e.scratch), nil
+}
+
+// End writes the sentinel. It stands for success and is written after nothing else.
+func (e *streamEncoder) End(dst []byte) []byte { return append(dst, "data: [DONE]\n\n"...) }
+
+// Fail writes an error, after which official clients raise, and no sentinel (S3).
+func (e *streamEncoder) Fail(dst []byte, err *apierror.Error) []byte {
+	return sse.Append(dst, "", errorBody(err))
+}
+
+// KeepAlive writes a comment.
+func (e *streamEncoder) KeepAlive(dst []byte) []byte { return append(dst, sse.Comment...) }

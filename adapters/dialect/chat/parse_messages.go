@@ -1,0 +1,130 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+func (p *parser) messages(v gjson.Result) {
+	if !v.IsArray() {
+		p.fail("messages", "The field messages must be an array.")
+		return
+	}
+	i := 0
+	v.ForEach(func(_, m gjson.Result) bool {
+		p.message(i, m)
+		i++
+		return p.err == nil
+	})
+	p.req.Parts.Messages = i
+}
+
+func (p *parser) message(i int, m gjson.Result) {
+	at := func(field string) string { return fmt.Sprintf("messages[%d]%s", i, field) }
+	if !m.IsObject() {
+		p.fail(at(""), "Each message must be an object.")
+		return
+	}
+	roles, contents := 0, 0
+	m.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "role":
+			if roles++; v.Type != gjson.String {
+				p.fail(at(".role"), "The role of a message must be a string.")
+			}
+		case "content":
+			contents++
+			p.content(i, v)
+		case "tool_calls":
+			p.calls(i, v)
+		case "function_call":
+			p.call(v)
+		case "name", "refusal", "reasoning_content", "reasoning":
+			p.prompt(v)
+		}
+		return p.err == nil
+	})
+	switch {
+	case p.err != nil:
+	case roles == 0:
+		p.fail(at(".role"), "A message must have a role.")
+	case roles > 1:
+		p.fail(at(".role"), "The role of a message is given more than once.")
+	case contents > 1:
+		p.fail(at(".content"), "The content of a message is given more than once.")
+	}
+}
+
+func (p *parser) content(i int, v gjson.Result) {
+	switch {
+	case isNull(v):
+	case v.Type == gjson.String:
+		p.prompt(v)
+	case v.IsArray():
+		j := 0
+		v.ForEach(func(_, part gjson.Result) bool {
+			if part.IsObject() {
+				p.part(part)
+			} else {
+				p.fail(fmt.Sprintf("messages[%d].content[%d]", i, j), "Each part of a content must be an object.")
+			}
+			j++
+			return p.err == nil
+		})
+	default:
+		p.fail(fmt.Sprintf("messages[%d].content", i), "The content of a message must be a string or an array.")
+	}
+}
+
+// part counts one part of a content (A6). A kind that is not known has at least its
+// text counted.
+func (p *parser) part(part gjson.Result) {
+	switch part.Get("type").Str {
+	case "image_url", "input_image", "image":
+		p.images = true
+		p.req.Parts.Images++
+	case "file", "input_file", "document":
+		p.req.Parts.Documents = append(p.req.Parts.Documents, documentSize(part))
+	case "input_audio":
+		p.req.Parts.Base64Bytes += int64(len(part.Get("input_audio.data").Raw))
+	case "refusal":
+		p.prompt(part.Get("refusal"))
+	default:
+		p.prompt(part.Get("text"))
+	}
+}
+
+// documentSize is the size of a document in bytes, 0 when only its id or address is
+// here.
+func documentSize(part gjson.Result) int64 {
+	data := part.Get("file.file_data")
+	if !data.Exists() {
+		data = part.Get("file_data")
+	}
+	encoded := data.Str
+	if at := strings.Index(encoded, ";base64,"); at >= 0 {
+		encoded = encoded[at+len(";base64,"):]
+	}
+	return int64(len(encoded)) * 3 / 4
+}
+
+func (p *parser) calls(i int, v gjson.Result) {
+	if isNull(v) {
+		return
+	}
+	if !v.IsArray() {
+		p.fail(fmt.Sprintf("messages[%d].tool_calls", i), "The tool_calls of a message must be an array.")
+		return
+	}
+	v.ForEach(func(_, call gjson.Result) bool {
+		p.call(call.Get("function"))
+		return true
+	})
+}
+
+func (p *parser) call(function gjson.Result) {
+	p.prompt(function.Get("name"))
+	p.prompt(function.Get("arguments"))
+}

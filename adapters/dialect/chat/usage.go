@@ -1,0 +1,98 @@
+package chat
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/domain/usage"
+)
+
+// readUsage reads a usage object. Where providers differ in where they put a
+// count, the first place that has a number wins; none of it is guessed (M4).
+func readUsage(u gjson.Result) usage.Usage {
+	var (
+		out                                   usage.Usage
+		total, hit, cached, write, write5, w1 usage.Count
+		topReasoning                          usage.Count
+	)
+	u.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "prompt_tokens":
+			out.Input = count(v)
+		case "completion_tokens":
+			out.Output = count(v)
+		case "total_tokens":
+			total = count(v)
+		case "prompt_cache_hit_tokens": // DeepSeek
+			hit = count(v)
+		case "cached_tokens": // Moonshot
+			cached = count(v)
+		case "reasoning_tokens": // Perplexity
+			topReasoning = count(v)
+		case "completion_tokens_details":
+			out.Reasoning = count(v.Get("reasoning_tokens"))
+		case "prompt_tokens_details":
+			v.ForEach(func(key, v gjson.Result) bool {
+				switch key.Str {
+				case "cached_tokens":
+					out.CachedInput = count(v)
+				case "cache_write_tokens": // OpenRouter
+					write = count(v)
+				case "cache_creation_input_tokens", "cache_creation_tokens": // Alibaba and relays
+					write5 = count(v)
+				case "cache_creation":
+					write5 = or(count(v.Get("ephemeral_5m_input_tokens")), write5)
+					w1 = count(v.Get("ephemeral_1h_input_tokens"))
+				}
+				return true
+			})
+		}
+		return true
+	})
+	out.CachedInput = or(out.CachedInput, or(hit, cached))
+	// A total without a split is all at the default lifetime.
+	out.CacheWrite5m, out.CacheWrite1h = or(write5, write), w1
+	out.Reasoning = or(out.Reasoning, topReasoning)
+	out.Output = withReasoning(out, total)
+	return out
+}
+
+// withReasoning is the output with reasoning inside, which is where OpenAI counts
+// it. xAI counts it beside: 12 in, 2 out, 340 reasoning, 354 in all. The total tells
+// the two apart; without one, reasoning above the output does.
+func withReasoning(u usage.Usage, total usage.Count) usage.Count {
+	if !u.Output.Known() || u.Reasoning.N <= 0 {
+		return u.Output
+	}
+	sum := u.Output.N + u.Reasoning.N
+	beside := u.Reasoning.N > u.Output.N
+	if total.Known() && u.Input.Known() {
+		beside = total.N == u.Input.N+sum
+	}
+	if beside {
+		return usage.Of(sum)
+	}
+	return u.Output
+}
+
+func or(c, other usage.Count) usage.Count {
+	if c.Known() || (c.State == usage.Null && !other.Known()) {
+		return c
+	}
+	return other
+}
+
+// maxCount is far above any real count and keeps sums inside an int64.
+const maxCount = 1 << 50
+
+// count tells a number, null and nothing apart. What is no count at all, negative
+// or not whole, reads as null: present and unknown.
+func count(v gjson.Result) usage.Count {
+	if !v.Exists() {
+		return usage.Count{}
+	}
+	n, ok := integer(v)
+	if !ok || n < 0 || n > maxCount {
+		return usage.Count{State: usage.Null}
+	}
+	return usage.Of(n)
+}
