@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sluice-gateway/sluice/domain/budget"
 )
 
@@ -20,17 +22,22 @@ func (s *Store) Counters(ctx context.Context, shard int16, keys []budget.Key) (m
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: counters: %w", err)
 	}
+	return counters, scanCounters(rows, counters)
+}
+
+// scanCounters reads key, held, settled into a map and closes rows.
+func scanCounters(rows pgx.Rows, into map[budget.Key]budget.Counter) error {
 	defer rows.Close()
 	for rows.Next() {
 		var key string
 		var c budget.Counter
 		if err := rows.Scan(&key, &c.Held, &c.Settled); err != nil {
-			return nil, fmt.Errorf("eventstore: counters: %w", err)
+			return fmt.Errorf("eventstore: counters: %w", err)
 		}
-		counters[budget.Key(key)] = c
+		into[budget.Key(key)] = c
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("eventstore: counters: %w", err)
+		return fmt.Errorf("eventstore: counters: %w", err)
 	}
-	return counters, nil
+	return nil
 }

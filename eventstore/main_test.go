@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,3 +79,5 @@ func mustAppend(t testing.TB, s *Store, stream string, expected int64, n int) Re
 	}
 	return r
 }
+
+func splitStatements(sql string) []string { return strings.Split(sql, "; ") }

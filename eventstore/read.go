@@ -77,7 +77,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, fromVersion int64
 	}
 	fromVersion = max(fromVersion, 1)
 	limit = min(limit, maxPage)
-	rows, err := s.query(ctx, sqlStream, born, stream, fromVersion, limit)
+	rows, err := query(ctx, s.pool, sqlStream, born, stream, fromVersion, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Store) page(ctx context.Context, sql string, shard int16, after int64, 
 		return nil, nil
 	}
 	limit = min(limit, maxPage)
-	rows, err := s.query(ctx, sql, shard, after, limit)
+	rows, err := query(ctx, s.pool, sql, shard, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -171,19 +171,23 @@ func (s *Store) ReadRange(ctx context.Context, shard int16, after, upTo int64, f
 	if known, _ := s.durable.known(shard); known < upTo {
 		return fmt.Errorf("eventstore: shard %d ends at %d, not %d", shard, known, upTo)
 	}
+	return s.readRange(ctx, s.pool, shard, after, upTo, fn)
+}
+
+func (s *Store) readRange(ctx context.Context, from querier, shard int16, after, upTo int64, fn func(*Row) error) error {
 	for first := true; after < upTo; first = false {
-		rows, err := s.query(ctx, sqlRange, shard, after, rangePage, upTo+maxAppendEvents)
+		rows, err := query(ctx, from, sqlRange, shard, after, rangePage, upTo+maxAppendEvents)
 		if err != nil {
 			return err
 		}
 		n, err := eachRow(rows, after, func(r *Row) error {
+			if after >= upTo {
+				return nil // the page reaches a little further than the range
+			}
 			start := r.Position - int64(r.Events)
 			// Only the first row of a range may begin before it.
 			if start != after && (!first || start > after || r.Position <= after) {
 				return &GapError{Shard: shard, Want: after + 1, Have: start + 1}
-			}
-			if after >= upTo {
-				return nil
 			}
 			first = false
 			after = r.Position

@@ -122,9 +122,14 @@ func eachRow(rows pgx.Rows, after int64, fn func(*Row) error) (n int, err error)
 	return n, nil
 }
 
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // query asks for all columns in binary, as eachRow reads them.
-func (s *Store) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	rows, err := s.pool.Query(ctx, sql, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)...)
+func query(ctx context.Context, from querier, sql string, args ...any) (pgx.Rows, error) {
+	rows, err := from.Query(ctx, sql, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: read: %w", err)
 	}

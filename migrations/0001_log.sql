@@ -120,6 +120,20 @@ create table log_batches (
 -- Two batches cannot start at the same place either.
 create unique index log_batches_first on log_batches (shard, first_position);
 
+-- Months that were taken out of the log (E7), so that a gap they leave can be told
+-- from events that were removed.
+create table log_detached (
+    partition      text        not null,
+    shard          smallint    not null,
+    -- The partition's rows lie between these; others may lie between them too.
+    first_position bigint      not null,
+    last_position  bigint      not null,
+    row_count      bigint      not null,
+    detached_at    timestamptz not null default now(),
+    primary key (partition, shard)
+);
+grant select on log_detached to sluice_app;
+
 -- Append-only for everybody, the owner included (E1). Row triggers are cloned to
 -- every partition, present and future; TRUNCATE has statement triggers only, so
 -- each partition gets its own.
