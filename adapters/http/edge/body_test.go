@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"runtime"
@@ -95,6 +96,31 @@ func TestBodyLimit_Z5(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Most clients send all of the body before they read. To close at once would
+// reset the connection and take the refusal with it.
+func TestRefusalReachesAClientStillSending_Z5(t *testing.T) {
+	s := serve(t, Config{Limits: Limits{BodyBytes: 1000}}, post("/echo", echo))
+	c := dial(t, s)
+	c.send(postRequest("/echo", strings.Repeat("x", 16<<20))) // more than the sockets hold
+	if resp, body := c.reply(); resp.StatusCode != 413 {
+		t.Errorf("got %d %s", resp.StatusCode, body)
+	}
+}
+
+// A zstd stream may be padded with frames that unpack to nothing.
+func TestBodyLimitCountsTheWire_Z5(t *testing.T) {
+	const limit = 10_000
+	s := serve(t, Config{Limits: Limits{BodyBytes: limit}}, post("/echo", echo))
+	frame := binary.LittleEndian.AppendUint32(nil, 0x184D2A50)
+	frame = binary.LittleEndian.AppendUint32(frame, 2*limit)
+	frame = append(frame, make([]byte, 2*limit)...)
+	c := dial(t, s)
+	c.send(chunkedRequest("/echo", string(frame)+pack(t, "zstd", []byte("hello")), "Content-Encoding: zstd"))
+	if resp, body := c.reply(); resp.StatusCode != 413 {
+		t.Errorf("got %d %s", resp.StatusCode, body)
 	}
 }
 
@@ -231,9 +257,9 @@ func TestSlowClientsAreClosed_Z5(t *testing.T) {
 	}{
 		{"nothing sent", "", Limits{HeaderTimeout: short}, ""},
 		{"half a header", "POST /echo HTTP/1.1\r\nHo", Limits{HeaderTimeout: short}, `{"kind":"timeout","path":""}`},
-		{"half a body", large, Limits{BodyTimeout: short}, `{"kind":"timeout","path":"/echo"}`},
-		{"half a small body", large[:100], Limits{BodyTimeout: short}, `{"kind":"timeout","path":""}`},
-		{"half a chunk", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nhalf", Limits{BodyTimeout: short}, `{"kind":"timeout","path":"/echo"}`},
+		{"half a body", large, Limits{HeaderTimeout: time.Hour, BodyTimeout: short}, `{"kind":"timeout","path":"/echo"}`},
+		{"half a small body", large[:100], Limits{HeaderTimeout: time.Hour, BodyTimeout: short}, `{"kind":"timeout","path":""}`},
+		{"half a chunk", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nhalf", Limits{HeaderTimeout: time.Hour, BodyTimeout: short}, `{"kind":"timeout","path":"/echo"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := dial(t, serve(t, Config{Limits: tc.limits}, handled))

@@ -41,6 +41,7 @@ func (ex *exchange) finish() {
 // so it does, for faults of our own and of fiber's router.
 func (s *Server) entry(fctx *fasthttp.RequestCtx) {
 	c := fctx.Conn().(*conn)
+	c.busy.Store(true) // a pipelined request was read with the one before it
 	defer func() {
 		if v := recover(); v != nil {
 			s.logPanic("request", v)

@@ -57,6 +57,35 @@ func TestShutdownWaitsForRunningExchanges_O3(t *testing.T) {
 	}
 }
 
+// A pipelined request was read long ago; its connection only looks idle.
+func TestShutdownWaitsForAPipelinedExchange_O3(t *testing.T) {
+	running, resume := make(chan struct{}), make(chan struct{})
+	s := serve(t, Config{}, func(s *Server) {
+		s.Handle("POST", "/fast", ok)
+		s.Handle("POST", "/slow", func(ctx context.Context, r *Request) *Reply {
+			close(running)
+			<-resume
+			return ok(ctx, r)
+		})
+	})
+	c := dial(t, s)
+	c.send(postRequest("/fast", "") + postRequest("/slow", ""))
+	wait(t, "the second handler", running)
+	down := make(chan error, 1)
+	go func() { down <- s.Shutdown(context.Background()) }()
+	wait(t, "the drain", s.draining)
+	_ = s.Addr() // waits until beginDrain is through
+	close(resume)
+	for range 2 {
+		if resp, _ := c.reply(); resp.StatusCode != 200 {
+			t.Errorf("got %d", resp.StatusCode)
+		}
+	}
+	if err := wait(t, "Shutdown", down); err != nil {
+		t.Error(err)
+	}
+}
+
 // Out of patience, a stream learns why and still gets its last event out.
 func TestShutdownEndsStreamsWithALastEvent_O3(t *testing.T) {
 	s := serve(t, Config{}, post("/", func(context.Context, *Request) *Reply {
