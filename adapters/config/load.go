@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -116,8 +114,6 @@ func refuse(filename string, problems ...Problem) *FileError {
 	return &FileError{File: filename, Problems: kept, More: len(problems) - len(kept)}
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
 // parse reads exactly one YAML document whose root is a mapping.
 func parse(text []byte) (*yaml.Node, *Problem) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -126,7 +122,7 @@ func parse(text []byte) (*yaml.Node, *Problem) {
 	case errors.Is(err, io.EOF):
 		return nil, &Problem{Line: 1, Reason: "the file is empty"}
 	case err != nil:
-		return nil, syntaxProblem(err)
+		return nil, syntaxProblem(text, err)
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
@@ -137,18 +133,7 @@ func parse(text []byte) (*yaml.Node, *Problem) {
 	case errors.Is(err, io.EOF):
 		return root, nil
 	case err != nil:
-		return nil, syntaxProblem(err)
+		return nil, syntaxProblem(text, err)
 	}
 	return nil, &Problem{Line: second.Line, Reason: "the file holds a second document"}
-}
-
-func syntaxProblem(err error) *Problem {
-	p := &Problem{Line: 1, Reason: err.Error()}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		p.Reason = "not YAML: " + m[2]
-		if line, err := strconv.Atoi(m[1]); err == nil {
-			p.Line = line
-		}
-	}
-	return p
 }

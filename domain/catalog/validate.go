@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
 )
@@ -158,9 +160,14 @@ func oneOf[T ~string](v *validation, path string, word T, allowed ...T) {
 	v.fail(path, "%s is none of %s", shown(string(word)), strings.Join(words, ", "))
 }
 
+// text checks free text: printable, because it ends up in logs, terminals, URLs
+// and headers.
 func (v *validation) text(path, s string, required bool) {
 	if required && strings.TrimSpace(s) == "" {
 		v.fail(path, "is missing")
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(s) {
+		v.fail(path, "holds characters that cannot be printed")
 	}
 	if len(s) > maxTextBytes {
 		v.fail(path, "is longer than %d bytes", maxTextBytes)

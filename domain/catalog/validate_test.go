@@ -57,6 +57,9 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 		{"deployments[1].id", "defined twice", func(o *catalog.Objects) { o.Deployments[1].ID = "a@east" }},
 		{"deployments[0].provider", `"north" does not exist`, func(o *catalog.Objects) { o.Deployments[0].Provider = "north" }},
 		{"deployments[0].upstream_model", "is missing", func(o *catalog.Objects) { o.Deployments[0].UpstreamModel = " " }},
+		{"deployments[0].upstream_model", "cannot be printed", func(o *catalog.Objects) { o.Deployments[0].UpstreamModel = "a\nb" }},
+		{"deployments[0].upstream_model", "cannot be printed", func(o *catalog.Objects) { o.Deployments[0].UpstreamModel = "a\xff" }},
+		{"deployments[0].prices.source", "cannot be printed", func(o *catalog.Objects) { o.Deployments[0].Prices.Source = "a\u2028b" }},
 		{"deployments[0].context.total", "not between", func(o *catalog.Objects) { o.Deployments[0].Context.Total = -1 }},
 		{"deployments[0].context.max_input", "more than the total window", func(o *catalog.Objects) {
 			o.Deployments[0].Context = catalog.Context{Total: 10, MaxInput: 11}
