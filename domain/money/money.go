@@ -5,6 +5,7 @@ package money
 import (
 	"errors"
 	"math"
+	"math/bits"
 
 	"github.com/shopspring/decimal"
 )
@@ -15,35 +16,95 @@ type NanoUSD int64
 // NanoPerUSD is how many nano-USD make one USD.
 const NanoPerUSD NanoUSD = 1_000_000_000
 
-// ErrOverflow is an amount that int64 nano-USD (about 9.2 billion USD) cannot
-// hold. It is an error, never a wrapped number.
-var ErrOverflow = errors.New("money: amount does not fit")
-
-// ErrNegative is a price or a token count below zero: contradictory data, never a
-// credit.
-var ErrNegative = errors.New("money: negative price or count")
-
 var (
-	maxNano   = decimal.NewFromInt(math.MaxInt64)
-	nanoInUSD = decimal.NewFromInt(int64(NanoPerUSD))
+	// ErrOverflow is an amount that int64 nano-USD (about 9.2 billion USD) cannot
+	// hold. It is an error, never a wrapped number.
+	ErrOverflow = errors.New("money: amount does not fit")
+	// ErrNegative is a price or a token count below zero: contradictory data, never a
+	// credit.
+	ErrNegative = errors.New("money: negative price or count")
+	// ErrTooPrecise is more decimal places than are kept exactly.
+	ErrTooPrecise = errors.New("money: more decimal places than are kept")
 )
 
-// round is the one rounding place of the project: to whole nano-USD, half away
-// from zero (M1). Everything before it is exact.
-func round(d decimal.Decimal) (NanoUSD, error) {
-	r := d.Round(0)
-	if r.Abs().GreaterThan(maxNano) {
+// Decimal places that are kept exactly: of an amount one nano-USD, of a price a
+// thousandth of a nano-USD per token. A price in whole units of 10^-12 USD still
+// fits 64 bits up to 9 million USD per million tokens.
+const (
+	amountPlaces = 9
+	pricePlaces  = 12
+)
+
+// unscaled is a non-negative decimal in whole units of 10^-places: exact or an
+// error.
+func unscaled(d decimal.Decimal, places int32) (uint64, error) {
+	if d.IsNegative() {
+		return 0, ErrNegative
+	}
+	// Trailing zeros are no precision: 1.0000000000000 is 1.
+	if d.Exponent() < -places {
+		if !d.Equal(d.Truncate(places)) {
+			return 0, ErrTooPrecise
+		}
+		d = d.Truncate(places)
+	}
+	// The common case without big numbers: a few digits and a small exponent.
+	if e := d.Exponent(); e <= 0 && d.NumDigits() <= 6 {
+		return uint64(d.CoefficientInt64()) * pow10[places+e], nil
+	}
+	shifted := d.Shift(places)
+	if shifted.GreaterThan(maxUnscaled) {
 		return 0, ErrOverflow
 	}
-	return NanoUSD(r.IntPart()), nil
+	return uint64(shifted.IntPart()), nil
 }
 
-// FromUSD turns a written amount such as "500.00" into nano-USD.
+var (
+	maxUnscaled = decimal.NewFromInt(math.MaxInt64)
+	pow10       = [pricePlaces + 1]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
+)
+
+// FromUSD turns a written amount such as "500.00" into nano-USD, exactly.
 func FromUSD(d decimal.Decimal) (NanoUSD, error) {
-	return round(d.Mul(nanoInUSD))
+	n, err := unscaled(d, amountPlaces)
+	return NanoUSD(n), err
 }
 
 // USD is the amount as an exact decimal number of dollars, for people.
 func (n NanoUSD) USD() decimal.Decimal {
-	return decimal.New(int64(n), -9)
+	return decimal.New(int64(n), -amountPlaces)
+}
+
+// sum adds products exactly: 128 bits of rate x tokens, in 10^-18 USD.
+type sum struct{ hi, lo uint64 }
+
+// add takes a rate in 10^-12 USD per million tokens and a count of tokens.
+func (s *sum) add(rate, tokens uint64) error {
+	hi, lo := bits.Mul64(rate, tokens)
+	var carry uint64
+	s.lo, carry = bits.Add64(s.lo, lo, 0)
+	s.hi, carry = bits.Add64(s.hi, hi, carry)
+	if carry != 0 {
+		return ErrOverflow
+	}
+	return nil
+}
+
+// perNano is how many units of a sum make one nano-USD.
+const perNano = 1_000_000_000
+
+// round is the one rounding place of the project: to whole nano-USD, half away
+// from zero (M1). Everything before it is exact.
+func (s sum) round() (NanoUSD, error) {
+	if s.hi >= perNano {
+		return 0, ErrOverflow
+	}
+	quotient, remainder := bits.Div64(s.hi, s.lo, perNano)
+	if remainder >= perNano/2 {
+		quotient++
+	}
+	if quotient > math.MaxInt64 {
+		return 0, ErrOverflow
+	}
+	return NanoUSD(quotient), nil
 }

@@ -35,7 +35,8 @@ type LongContext struct {
 // as `price_unknown` (M3).
 func (p Prices) Known() bool { return p.Input != nil && p.Output != nil }
 
-// Validate refuses negative rates and a nonsense threshold.
+// Validate refuses negative rates, rates that are not kept exactly, and a nonsense
+// threshold.
 func (p Prices) Validate() error {
 	rates := []*decimal.Decimal{p.Input, p.Output, p.CacheRead, p.CacheWrite5m, p.CacheWrite1h}
 	if l := p.LongContext; l != nil {
@@ -45,8 +46,11 @@ func (p Prices) Validate() error {
 		rates = append(rates, l.Input, l.Output, l.CacheRead, l.CacheWrite5m, l.CacheWrite1h)
 	}
 	for _, r := range rates {
-		if r != nil && r.IsNegative() {
-			return ErrNegative
+		if r == nil {
+			continue
+		}
+		if _, err := unscaled(*r, pricePlaces); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -54,7 +58,7 @@ func (p Prices) Validate() error {
 
 // tier is the set of rates that one attempt pays.
 type tier struct {
-	input, output, cacheRead, cacheWrite5m, cacheWrite1h decimal.Decimal
+	input, output, cacheRead, cacheWrite5m, cacheWrite1h *decimal.Decimal
 }
 
 // tierFor picks the rates for an input length. Missing cache rates price as full
@@ -66,11 +70,7 @@ func (p Prices) tierFor(inputTokens int64) tier {
 		in, out = first(l.Input, in), first(l.Output, out)
 		read, w5, w1 = first(l.CacheRead, read), first(l.CacheWrite5m, w5), first(l.CacheWrite1h, w1)
 	}
-	t := tier{input: *in, output: *out}
-	t.cacheRead = *first(read, in)
-	t.cacheWrite5m = *first(w5, in)
-	t.cacheWrite1h = *first(w1, in)
-	return t
+	return tier{input: in, output: out, cacheRead: first(read, in), cacheWrite5m: first(w5, in), cacheWrite1h: first(w1, in)}
 }
 
 func first(a, b *decimal.Decimal) *decimal.Decimal {
@@ -83,10 +83,6 @@ func first(a, b *decimal.Decimal) *decimal.Decimal {
 // CachePriceMissing is the flag of M6.
 func (p Prices) CachePriceMissing() bool { return p.Known() && p.CacheRead == nil }
 
-// perMillion scales a rate in USD per million tokens to nano-USD per token:
-// 1e9 / 1e6.
-var perMillion = decimal.NewFromInt(1000)
-
 // WorstCase is what an attempt may cost at most (M2): the estimated input at its
 // dearest applicable input rate, and the output ceiling. p must be Known.
 func (p Prices) WorstCase(inputTokens, outputCeiling int64) (NanoUSD, error) {
@@ -94,9 +90,13 @@ func (p Prices) WorstCase(inputTokens, outputCeiling int64) (NanoUSD, error) {
 		return 0, ErrNegative
 	}
 	t := p.tierFor(inputTokens)
-	dearest := decimal.Max(t.input, t.cacheRead, t.cacheWrite5m, t.cacheWrite1h)
-	sum := dearest.Mul(decimal.NewFromInt(inputTokens)).Add(t.output.Mul(decimal.NewFromInt(outputCeiling)))
-	return round(sum.Mul(perMillion))
+	dearest := t.input
+	for _, rate := range []*decimal.Decimal{t.cacheRead, t.cacheWrite5m, t.cacheWrite1h} {
+		if rate.GreaterThan(*dearest) {
+			dearest = rate
+		}
+	}
+	return total(part{dearest, inputTokens}, part{t.output, outputCeiling})
 }
 
 // Cost is what reported usage costs (M4): cached and written tokens are parts of
@@ -106,19 +106,42 @@ func (p Prices) WorstCase(inputTokens, outputCeiling int64) (NanoUSD, error) {
 func (p Prices) Cost(u usage.Usage) (NanoUSD, error) {
 	input, output := u.Input.N, u.Output.N
 	cached, w5, w1 := u.CachedInput.Or(0), u.CacheWrite5m.Or(0), u.CacheWrite1h.Or(0)
-	fresh := input - cached - w5 - w1
-	if min(fresh, output, cached, w5, w1) < 0 {
+	// Each part is checked before they are taken off: a sum of huge counts could
+	// wrap around into a plausible one.
+	fresh := input
+	for _, n := range []int64{cached, w5, w1} {
+		if n < 0 || n > fresh {
+			return 0, ErrNegative
+		}
+		fresh -= n
+	}
+	if fresh < 0 || output < 0 {
 		return 0, ErrNegative
 	}
 	t := p.tierFor(input)
-	sum := decimal.Zero
-	for _, part := range []struct {
-		rate   decimal.Decimal
-		tokens int64
-	}{{t.input, fresh}, {t.cacheRead, cached}, {t.cacheWrite5m, w5}, {t.cacheWrite1h, w1}, {t.output, output}} {
-		if part.tokens != 0 {
-			sum = sum.Add(part.rate.Mul(decimal.NewFromInt(part.tokens)))
+	return total(part{t.input, fresh}, part{t.cacheRead, cached}, part{t.cacheWrite5m, w5}, part{t.cacheWrite1h, w1}, part{t.output, output})
+}
+
+// part is a number of tokens at a rate.
+type part struct {
+	rate   *decimal.Decimal
+	tokens int64
+}
+
+// total sums parts exactly and rounds once.
+func total(parts ...part) (NanoUSD, error) {
+	var s sum
+	for _, p := range parts {
+		if p.tokens == 0 {
+			continue
+		}
+		rate, err := unscaled(*p.rate, pricePlaces)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.add(rate, uint64(p.tokens)); err != nil {
+			return 0, err
 		}
 	}
-	return round(sum.Mul(perMillion))
+	return s.round()
 }

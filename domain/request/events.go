@@ -146,6 +146,7 @@ type AttemptSettled struct {
 	Deployment      string       `json:"deployment"`
 	CredentialOwner Owner        `json:"credential_owner"`
 	FallbackKind    FallbackKind `json:"fallback_kind"`
+	Masked          bool         `json:"masked,omitempty"`
 
 	Basis usage.Basis `json:"basis"`
 	Usage usage.Usage `json:"usage"`

@@ -95,7 +95,7 @@ func (m *Machine) settlementOf(a *attempt) request.AttemptSettled {
 	return request.AttemptSettled{
 		Attempt: res.Attempt, Tenant: res.Tenant, Key: m.req.Admitted.Key, Provider: res.Provider,
 		Model: res.Model, Deployment: res.Deployment, CredentialOwner: res.CredentialOwner,
-		FallbackKind: res.FallbackKind, Reserved: res.Reserved, Holds: res.Holds,
+		FallbackKind: res.FallbackKind, Masked: res.Masked, Reserved: res.Reserved, Holds: res.Holds,
 	}
 }
 

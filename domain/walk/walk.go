@@ -160,8 +160,16 @@ type Finish struct {
 	ChargeNanoUSD int64
 }
 
+// usualEvents is how many events a commit has at most on the ordinary path.
+const usualEvents = 4
+
 // say queues an event for the next commit.
-func (m *Machine) say(e event.Event) { m.said = append(m.said, e) }
+func (m *Machine) say(e event.Event) {
+	if m.said == nil {
+		m.said = make([]event.Event, 0, usualEvents)
+	}
+	m.said = append(m.said, e)
+}
 
 // spoken hands over what is to be written.
 func (m *Machine) spoken() []event.Event {

@@ -1,0 +1,163 @@
+package money_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/usage"
+)
+
+func usd(s string) *decimal.Decimal {
+	d := decimal.RequireFromString(s)
+	return &d
+}
+
+var fable = money.Prices{
+	Input: usd("3.00"), Output: usd("15.00"), CacheRead: usd("0.30"), CacheWrite5m: usd("3.75"), CacheWrite1h: usd("6.00"),
+	LongContext: &money.LongContext{AboveInputTokens: 200_000, Input: usd("6.00"), Output: usd("22.50"), CacheRead: usd("0.60")},
+}
+
+func TestCostPricesEachTokenOnce_M4(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		p    money.Prices
+		u    usage.Usage
+		want money.NanoUSD
+	}{
+		{"input and output", fable, usage.Usage{Input: usage.Of(1000), Output: usage.Of(100)}, 4_500_000},
+		{
+			"cached input is a part of input", fable,
+			usage.Usage{Input: usage.Of(1000), CachedInput: usage.Of(600), Output: usage.Of(0)},
+			1_200_000 + 180_000,
+		},
+		{
+			"writes are parts of input too", fable,
+			usage.Usage{Input: usage.Of(1000), CacheWrite5m: usage.Of(100), CacheWrite1h: usage.Of(200), Output: usage.Of(0)},
+			2_100_000 + 375_000 + 1_200_000,
+		},
+		{
+			"reasoning is a part of output", fable,
+			usage.Usage{Input: usage.Of(0), Output: usage.Of(100), Reasoning: usage.Of(90)},
+			1_500_000,
+		},
+		{
+			"past the threshold the whole request pays the long rates", fable,
+			usage.Usage{Input: usage.Of(200_001), Output: usage.Of(10)},
+			200_001*6000 + 10*22_500,
+		},
+		{
+			"a missing cached rate prices as full input (M6)",
+			money.Prices{Input: usd("3"), Output: usd("15")},
+			usage.Usage{Input: usage.Of(1000), CachedInput: usage.Of(1000), Output: usage.Of(0)},
+			3_000_000,
+		},
+		{
+			"half a nano-USD rounds away from zero (M1)",
+			money.Prices{Input: usd("0.0005"), Output: usd("0")},
+			usage.Usage{Input: usage.Of(1), Output: usage.Of(0)},
+			1,
+		},
+		{
+			"less than half rounds to zero (M1)",
+			money.Prices{Input: usd("0.000499999"), Output: usd("0")},
+			usage.Usage{Input: usage.Of(1), Output: usage.Of(0)},
+			0,
+		},
+		{
+			"one rounding for all parts, not one each (M1)",
+			money.Prices{Input: usd("0.0004"), Output: usd("0.0004")},
+			usage.Usage{Input: usage.Of(1), Output: usage.Of(1)},
+			1,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := tc.p.Cost(tc.u)
+			if err != nil || got != tc.want {
+				t.Errorf("got %d, %v; want %d", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestContradictoryUsageIsAnErrorNeverACredit_M4(t *testing.T) {
+	for name, u := range map[string]usage.Usage{
+		"more cached than input": {Input: usage.Of(56_322), CachedInput: usage.Of(72_960), Output: usage.Of(1)},
+		"negative input":         {Input: usage.Of(-1), Output: usage.Of(1)},
+		"negative output":        {Input: usage.Of(1), Output: usage.Of(-1)},
+		"negative cached":        {Input: usage.Of(1), CachedInput: usage.Of(-1), Output: usage.Of(1)},
+		"parts that wrap around": {Input: usage.Of(10), CachedInput: usage.Of(math.MaxInt64), CacheWrite5m: usage.Of(math.MaxInt64), Output: usage.Of(1)},
+	} {
+		if cost, err := fable.Cost(u); !errors.Is(err, money.ErrNegative) {
+			t.Errorf("%s: cost %d, error %v", name, cost, err)
+		}
+	}
+}
+
+func TestAnAmountThatDoesNotFitIsAnError_M1(t *testing.T) {
+	huge := money.Prices{Input: usd("9000000"), Output: usd("1")}
+	if cost, err := huge.Cost(usage.Usage{Input: usage.Of(math.MaxInt64), Output: usage.Of(0)}); !errors.Is(err, money.ErrOverflow) {
+		t.Errorf("cost %d, error %v", cost, err)
+	}
+}
+
+func TestWorstCaseTakesTheDearestInputRate_M2(t *testing.T) {
+	got, err := fable.WorstCase(1000, 100)
+	if want := money.NanoUSD(1000*6000 + 100*15_000); err != nil || got != want {
+		t.Errorf("got %d, %v; want %d: an hour's cache write is dearer than input", got, err, want)
+	}
+	// Field case 82: a long prompt is held at its own tier.
+	got, err = fable.WorstCase(300_000, 0)
+	if want := money.NanoUSD(300_000 * 6000); err != nil || got != want {
+		t.Errorf("got %d, %v; want %d", got, err, want)
+	}
+}
+
+func TestPricesAreExactOrRefused_M1(t *testing.T) {
+	for price, want := range map[string]error{
+		"-0.01": money.ErrNegative, "0.0000000000001": money.ErrTooPrecise, "0.0000000000010": nil,
+		"99999999999": money.ErrOverflow, "0": nil, "1e3": nil, "0.000000000001": nil,
+	} {
+		p := money.Prices{Input: usd(price), Output: usd("1")}
+		if err := p.Validate(); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", price, err, want)
+		}
+	}
+}
+
+// TestCostAgreesWithDecimals compares the integer arithmetic with the plain
+// formula in exact decimals.
+func TestCostAgreesWithDecimals_M1(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) *decimal.Decimal {
+			d := decimal.New(rapid.Int64Range(0, 1_000_000).Draw(t, name), -int32(rapid.IntRange(0, 12).Draw(t, name+" places")))
+			return &d
+		}
+		p := money.Prices{Input: draw("input"), Output: draw("output"), CacheRead: draw("cached")}
+		in := rapid.Int64Range(0, 2_000_000).Draw(t, "input tokens")
+		cached := rapid.Int64Range(0, in).Draw(t, "cached tokens")
+		out := rapid.Int64Range(0, 200_000).Draw(t, "output tokens")
+		got, err := p.Cost(usage.Usage{Input: usage.Of(in), CachedInput: usage.Of(cached), Output: usage.Of(out)})
+
+		times := func(r *decimal.Decimal, n int64) decimal.Decimal { return r.Mul(decimal.NewFromInt(n)) }
+		exact := times(p.Input, in-cached).Add(times(p.CacheRead, cached)).Add(times(p.Output, out)).
+			Mul(decimal.NewFromInt(1000)).Round(0)
+		if exact.GreaterThan(decimal.NewFromInt(math.MaxInt64)) {
+			if !errors.Is(err, money.ErrOverflow) {
+				t.Fatalf("%s does not fit, got %d, %v", exact, got, err)
+			}
+			return
+		}
+		if err != nil || !decimal.NewFromInt(int64(got)).Equal(exact) {
+			t.Fatalf("got %d, %v; want %s", got, err, exact)
+		}
+		worst, err := p.WorstCase(in, out)
+		if err == nil && worst < got {
+			t.Fatalf("the worst case %d is less than the cost %d", worst, got)
+		}
+	})
+}
