@@ -1,0 +1,96 @@
+package event
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/money"
+)
+
+func sampleRate(s string) *decimal.Decimal { return new(decimal.RequireFromString(s)) }
+
+var samplePrices = money.Prices{
+	Input: sampleRate("3"), Output: sampleRate("15"), CacheRead: sampleRate("0.3"),
+	CacheWrite5m: sampleRate("3.75"), CacheWrite1h: sampleRate("6"),
+	LongContext: &money.LongContext{
+		AboveInputTokens: 200000, Input: sampleRate("6"), Output: sampleRate("22.5"), CacheRead: sampleRate("0.6"),
+		CacheWrite5m: sampleRate("7.5"), CacheWrite1h: sampleRate("12"),
+	},
+	Source: "price page, read 2026-11-01",
+}
+
+var catalogSamples = []Event{
+	catalog.ProviderDefined{Provider: catalog.Provider{
+		ID: "bedrock-east", Protocol: catalog.Bedrock, BaseURL: "https://bedrock.example.test", Region: "us-east-1",
+		Keys: []catalog.ProviderKey{
+			{ID: "k1", Env: "BEDROCK_KEY"},
+			{ID: "aws", EnvAccessKey: "AWS_ACCESS_KEY_ID", EnvSecretKey: "AWS_SECRET_ACCESS_KEY"},
+		},
+		KeyStrategy: catalog.Failover, OnClientCancel: catalog.Drain,
+	}},
+	catalog.ProviderRemoved{Provider: "bedrock-east"},
+	catalog.DeploymentDefined{Deployment: catalog.Deployment{
+		ID: "fable-5@bedrock", Provider: "bedrock-east", UpstreamModel: "example.fable-5-v1:0",
+		Context:      catalog.Context{Total: 1050000, MaxInput: 922000, MaxOutput: 128000, MinOutput: 16},
+		Capabilities: []catalog.Capability{catalog.Chat, catalog.Tools},
+		Dispatch: &catalog.Dispatch{
+			ConcurrencyBound: 64, FairShare: new(true), FreshSessionSpillFraction: new(0.8), RequestsPerMinute: 600,
+			TokensPerMinute: 2000000, CachePriorityAlpha: new(1.0), HeadroomSpillBelow: new(0.1), StickySpillSeconds: 900,
+			Saturation: catalog.Overflow,
+		},
+		Timeouts: catalog.Timeouts{
+			Connect: catalog.Duration(5 * time.Second), FirstByte: catalog.Duration(20 * time.Second),
+			FirstOutput: catalog.Duration(5 * time.Minute), StreamIdle: catalog.Duration(time.Minute),
+		},
+		Masked: true,
+	}},
+	catalog.DeploymentRemoved{Deployment: "fable-5@bedrock"},
+	catalog.PriceSet{Deployment: "fable-5@bedrock", Prices: samplePrices},
+	catalog.ModelDefined{Model: "fable-5", ExactModel: "fable-5-20260601"},
+	catalog.ModelRemoved{Model: "fable-5"},
+	catalog.PolicyChanged{Model: "fable-5", Policy: catalog.Policy{
+		FailoverMode: catalog.MaximizeAvailability, ThrottleCacheThreshold: new(0.25),
+		ThrottleRedial: &catalog.ThrottleRedial{
+			MaxRetries: 3, BaseDelay: catalog.Duration(500 * time.Millisecond), MaxDelay: catalog.Duration(8 * time.Second),
+		},
+		FailoverOnRefusal: true, LostAnswer: catalog.StopLost, MaxAttempts: 8,
+		Circuit: &catalog.CircuitPolicy{
+			FailuresToOpen: 5, Window: catalog.Duration(30 * time.Second), OpenFor: catalog.Duration(time.Minute),
+		},
+	}},
+	catalog.EquivalenceCertified{Model: "fable-5", Equivalence: catalog.Equivalence{
+		CertifiedBy: "ops", On: "2026-11-01", Evidence: "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
+	}},
+	catalog.EquivalenceWithdrawn{Model: "fable-5"},
+	catalog.ChainReplaced{Owner: catalog.OperatorChain, Model: "fable-5", Chain: []catalog.Rung{
+		{Deployment: "fable-5@bedrock"}, {Connection: "own-key"}, {Model: "fable-4"},
+	}},
+	catalog.ClassDefined{Class: catalog.Class{Name: "assistant", Chain: []string{"fable-5", "fable-4"}}},
+	catalog.ClassRemoved{Class: "assistant"},
+	catalog.TenantDefined{Tenant: catalog.Tenant{
+		ID: "acme", Tier: "standard", SurchargeFallback: true, Retention: catalog.Retention{Responses: true},
+	}},
+	catalog.TenantRemoved{Tenant: "acme"},
+	catalog.AliasDefined{Tenant: "acme", Alias: catalog.Alias{
+		Name: "summarise", Pin: "fable-4", Capabilities: []catalog.Capability{catalog.Chat}, MinContextWindow: 128000,
+		ProviderPreference: []string{"together", "openai"}, CostTier: catalog.Cheapest,
+	}},
+	catalog.AliasRemoved{Tenant: "acme", Alias: "summarise"},
+	catalog.RoutingRuleDefined{Tenant: "acme", Rule: catalog.RoutingRule{Match: "best", Chain: []string{"fable-5", "fast"}}},
+	catalog.RoutingRuleRemoved{Tenant: "acme", Match: "best"},
+	// A real budget has one of the three limits.
+	catalog.BudgetSet{Tenant: "acme", Budget: catalog.Budget{
+		Scope: "organization", LimitUSD: "500", Requests: 600, Tokens: 2000000, Per: catalog.PerMonth,
+	}},
+	catalog.BudgetRemoved{Tenant: "acme", Scope: "organization", Unit: catalog.USD, Per: catalog.PerMonth},
+	catalog.KeyCreated{Key: catalog.Key{
+		ID: "0193e8f0-0000-7000-8000-000000000001", Tenant: "acme",
+		Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", Prefix: "sk-sluice-a5a5a5",
+		Scopes:    []catalog.Scope{catalog.ScopeInference, catalog.ScopeRead},
+		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
+		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
+	}},
+	catalog.KeyRevoked{Key: "0193e8f0-0000-7000-8000-000000000001", RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
+}
