@@ -111,7 +111,5 @@ const retryStoreAfter = 2 * time.Second
 
 // unavailable is our own fault, said as such (A2, O5).
 func (w *walker) unavailable() *Outcome {
-	e := apierror.New(apierror.GatewayUnavailable)
-	e.RetryAfter = retryStoreAfter
-	return w.failed(e)
+	return w.failed(apierror.New(apierror.GatewayUnavailable))
 }

@@ -96,6 +96,9 @@ func (w *walker) finish(ctx context.Context, move walk.Move) *Outcome {
 
 func (w *walker) failed(e *apierror.Error) *Outcome {
 	e.RequestID = w.id
+	if e.Code == apierror.GatewayUnavailable && e.RetryAfter == 0 {
+		e.RetryAfter = retryStoreAfter
+	}
 	return &Outcome{RequestID: w.id, Facts: w.facts, Err: e, Gone: e.Code == apierror.Code(request.CodeClientCancelled)}
 }
 

@@ -57,6 +57,14 @@ func (s *State) Snapshot() *Snapshot {
 	return snap
 }
 
+// NewSnapshot is a snapshot of objects alone, without keys or a place in the log:
+// what a simulation or another policy is tried on.
+func NewSnapshot(o Objects) *Snapshot {
+	snap := newSnapshot(o)
+	snap.ID = DocumentID(snap.Document())
+	return snap
+}
+
 func newSnapshot(o Objects) *Snapshot {
 	snap := &Snapshot{
 		objects:     o,

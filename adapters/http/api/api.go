@@ -65,10 +65,10 @@ func (a *API) routes() []route {
 	return []route{
 		{"POST", "/v1/chat/completions", catalog.ScopeInference, a.chatCompletions},
 		{"GET", "/v1/models", catalog.ScopeInference, a.listModels},
-		{"GET", "/v1/models/*", catalog.ScopeInference, a.getModel},
+		{"GET", "/v1/models/{id...}", catalog.ScopeInference, a.getModel},
 		{"GET", "/v1/requests", catalog.ScopeRead, a.listRequests},
-		{"GET", "/v1/requests/:id", catalog.ScopeRead, a.getRequest},
-		{"GET", "/v1/requests/:id/trail", catalog.ScopeRead, a.getTrail},
+		{"GET", "/v1/requests/{id}", catalog.ScopeRead, a.getRequest},
+		{"GET", "/v1/requests/{id}/trail", catalog.ScopeRead, a.getTrail},
 	}
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
@@ -54,7 +53,7 @@ func (a *API) listModels(_ context.Context, c *call) *edge.Reply {
 // getModel is GET /v1/models/{id}. A model that the key may not see and one that
 // does not exist are the same answer.
 func (a *API) getModel(_ context.Context, c *call) *edge.Reply {
-	_, id, _ := strings.Cut(c.Path, "/v1/models/")
+	id := c.Params["id"]
 	for _, m := range c.snapshot.Models(c.key.Tenant) {
 		if m.Slug != id {
 			continue

@@ -1,0 +1,286 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
+	"github.com/sluice-gateway/sluice/eventstore"
+)
+
+var served = []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled reported", "request_finalized completed"}
+
+func TestAWholeAnswerIsTwoCommits(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	var commits atomic.Int64
+	b.log.entered = func(eventstore.Append) { commits.Add(1) }
+	out := b.chat(t.Context(), whole)
+	if out.Err != nil || !strings.Contains(string(out.Whole), `"model":"m"`) {
+		t.Fatalf("error %v, body %s", out.Err, out.Whole)
+	}
+	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+	if commits.Load() != 2 {
+		t.Errorf("%d commits, want 2: one before the provider, one after", commits.Load())
+	}
+	b.log.nothingHeld(t)
+}
+
+func TestTheProviderIsCalledAfterTheReservationIsDurable_M2(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	b.log.entered = func(a eventstore.Append) {
+		if a.Expected == 0 && b.provider.Ledger().Total != 0 {
+			t.Error("the provider was called before the reservation was written")
+		}
+	}
+	b.chat(t.Context(), whole)
+	if n := b.provider.Ledger().Total; n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestNobodyIsCalledWhenTheReservationCannotBeWritten_O5(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	b.log.fail = func(eventstore.Append) error { return eventstore.ErrUnavailable }
+	out := b.chat(t.Context(), whole)
+	if out.Err == nil || out.Err.Code != apierror.GatewayUnavailable || out.Err.RetryAfter == 0 {
+		t.Fatalf("got %+v", out.Err)
+	}
+	if n := b.provider.Ledger().Total; n != 0 {
+		t.Errorf("%d calls to the provider", n)
+	}
+}
+
+func TestFailoverBeforeTheCommitIsInvisible_S5_W2(t *testing.T) {
+	for name, fault := range map[string]string{
+		"a status": "fake-503", "an error event inside a 200": "fake-error:first", "a page": "fake-html",
+		"nothing": "fake-empty-body", "a reset": "fake-reset",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fault, "fake-ok")
+			out := b.chat(t.Context(), stream)
+			if out.Err != nil {
+				t.Fatal(out.Err)
+			}
+			var c collector
+			if err := out.Stream(t.Context(), &c); err != nil {
+				t.Fatal(err)
+			}
+			got := c.sent.String()
+			if strings.Count(got, `"role":"assistant"`) != 1 || strings.Count(got, "[DONE]") != 1 || strings.Contains(got, `"error"`) {
+				t.Errorf("the client saw more than one stream:\n%s", got)
+			}
+			if out.Facts.FallbackDepth != 1 || out.Facts.FallbackKind != "same_model" || out.Facts.Provider != "p1" {
+				t.Errorf("facts %+v", out.Facts)
+			}
+			b.log.nothingHeld(t)
+		})
+	}
+}
+
+func TestTheEndWaitsForTheSettlement_M17(t *testing.T) {
+	b := newBench(t, "fake-words:20")
+	out := b.chat(t.Context(), stream)
+	var c collector
+	var settled atomic.Bool
+	b.log.entered = func(a eventstore.Append) { settled.Store(true) }
+	c.before = func(event string) error {
+		end := strings.Contains(event, "[DONE]") || strings.Contains(event, `"finish_reason":"stop"`)
+		if end && !settled.Load() {
+			t.Error("the client was told the end before the settlement was written")
+		}
+		if !end && settled.Load() {
+			t.Error("output waited for the settlement")
+		}
+		return nil
+	}
+	if err := out.Stream(t.Context(), &c); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestACompleteAnswerIsNeverSentWithoutItsSettlement_M17(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	out := b.chat(t.Context(), stream)
+	b.log.fail = func(eventstore.Append) error { return eventstore.ErrClosed }
+	var c collector
+	_ = out.Stream(t.Context(), &c)
+	got := c.sent.String()
+	if strings.Contains(got, "[DONE]") || strings.Contains(got, `"finish_reason":"stop"`) || !strings.Contains(got, `"error"`) {
+		t.Errorf("the stream looks finished:\n%s", got)
+	}
+}
+
+func TestABreakAfterTheCommitIsTold_S2_S3_S6(t *testing.T) {
+	for name, fault := range map[string]string{"cut": "fake-cut:3", "reset": "fake-cut:3:rst", "malformed": "fake-malformed:3"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fault, "fake-ok")
+			out := b.chat(t.Context(), stream)
+			if out.Stream == nil {
+				t.Fatalf("not a stream: %+v", out)
+			}
+			var c collector
+			_ = out.Stream(t.Context(), &c)
+			got := c.sent.String()
+			if strings.Contains(got, "[DONE]") || !strings.Contains(got, `"code":"upstream_truncated"`) {
+				t.Errorf("the stream does not end truthfully:\n%s", got)
+			}
+			want := []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled estimated", "request_finalized truncated"}
+			if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+				t.Error(diff)
+			}
+			if n := b.provider.Ledger().Total; n != 1 {
+				t.Errorf("%d calls: another answer was started", n)
+			}
+			b.log.nothingHeld(t)
+		})
+	}
+}
+
+func TestNobodyGetsHalfAWholeAnswer_S3_S13(t *testing.T) {
+	b := newBench(t, "fake-cut:3", "fake-ok")
+	out := b.chat(t.Context(), whole)
+	if out.Err != nil || out.Facts.Attempts < 2 {
+		t.Fatalf("error %v, facts %+v", out.Err, out.Facts)
+	}
+	b.log.nothingHeld(t)
+}
+
+func TestACallersFaultReachesTheCaller_W3(t *testing.T) {
+	b := newBench(t, "fake-400", "fake-ok")
+	out := b.chat(t.Context(), whole)
+	if out.Err == nil || out.Err.Code != apierror.InvalidRequest || out.Err.Relay == nil || out.Err.Relay.Message == "" {
+		t.Fatalf("got %+v", out.Err)
+	}
+	if n := b.provider.Ledger().Total; n != 1 {
+		t.Errorf("%d calls, want exactly one", n)
+	}
+	for _, e := range b.log.streams {
+		for _, stored := range e {
+			if strings.Contains(string(stored.Data), out.Err.Relay.Message) {
+				t.Errorf("the provider's text is in the log: %s", stored.Data)
+			}
+		}
+	}
+}
+
+func TestAClientThatLeavesMidStreamIsSettled_S7(t *testing.T) {
+	b := newBench(t, "fake-words:40")
+	out := b.chat(t.Context(), stream)
+	var c collector
+	writes := 0
+	gone := errors.New("gone")
+	c.before = func(string) error {
+		if writes++; writes > 5 {
+			return gone
+		}
+		return nil
+	}
+	if err := out.Stream(t.Context(), &c); !errors.Is(err, gone) {
+		t.Errorf("ended with %v", err)
+	}
+	want := []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled estimated", "request_finalized client_cancelled"}
+	if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+	b.log.nothingHeld(t)
+}
+
+func TestAClientThatLeavesAfterTheEndChangesNothing_S7(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	out := b.chat(t.Context(), stream)
+	var c collector
+	c.before = func(event string) error {
+		if strings.Contains(event, "[DONE]") {
+			return errors.New("gone")
+		}
+		return nil
+	}
+	_ = out.Stream(t.Context(), &c)
+	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAClientThatLeavesBeforeTheFirstByteEndsTheCall_S7(t *testing.T) {
+	b := newBench(t, "fake-silence")
+	ctx, leave := context.WithCancel(t.Context())
+	b.log.entered = func(a eventstore.Append) {
+		if a.Expected == 0 {
+			// The reservation is being written; the client leaves during the call.
+			go func() {
+				_ = b.provider.Await(context.Background(), func(c []fakeprovider.Call) bool { return len(c) == 1 })
+				leave()
+			}()
+		}
+	}
+	out := b.chat(ctx, whole)
+	if !out.Gone {
+		t.Errorf("something is sent to nobody: %+v", out)
+	}
+	want := []string{"request_admitted", "attempt_reserved first", "attempt_failed client_cancelled", "attempt_settled unknown", "reservation_released", "request_finalized client_cancelled"}
+	if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUsageIsObtainedAndHidden_S8(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	out := b.chat(t.Context(), stream)
+	var c collector
+	if err := out.Stream(t.Context(), &c); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(c.sent.String(), `"usage":{`) {
+		t.Error("a caller who did not ask got a usage chunk")
+	}
+	for _, e := range b.log.events(t) {
+		if s, ok := e.(request.AttemptSettled); ok && (s.Basis != usage.BasisReported || s.Usage.Output.N == 0 || s.Charge == 0) {
+			t.Errorf("settled %+v", s)
+		}
+	}
+}
+
+func TestABudgetRefusesWithoutACall_M13_A9(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	b.log.counters[monthKey()] = counterOf(999_999_999)
+	out := b.chat(t.Context(), whole)
+	if out.Err == nil || out.Err.Code != apierror.InsufficientQuota || out.Err.Scope != "organization" || *out.Err.Limit != 1_000_000_000 {
+		t.Fatalf("got %+v", out.Err)
+	}
+	if diff := cmp.Diff([]string{"request_refused"}, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+	if n := b.provider.Ledger().Total; n != 0 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestBadRequestsAreRefusedInOneEvent_N1_A9(t *testing.T) {
+	for body, code := range map[string]apierror.Code{
+		`{"model":"nobody","messages":[{"role":"user","content":"hi"}]}`: apierror.ModelNotFound,
+		`{"model":"m","messages":"hi"}`:                                  apierror.InvalidRequest,
+		`{`:                                                              apierror.InvalidRequest,
+	} {
+		b := newBench(t, "fake-ok")
+		out := b.chat(t.Context(), body)
+		if out.Err == nil || out.Err.Code != code {
+			t.Errorf("%s: %+v", body, out.Err)
+		}
+		if diff := cmp.Diff([]string{"request_refused"}, b.log.moves(t)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
