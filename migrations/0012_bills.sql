@@ -47,6 +47,7 @@ create table bill_lines (
     deployment            text    collate "C" not null,
     credential_owner      text    collate "C" not null,
     fallback_kind         text    collate "C" not null,
+    masked                boolean not null,
     attempts              bigint  not null,
     -- Of these, the ones whose usage nobody knows (D2): counted apart, never as zero.
     unknown_attempts      bigint  not null,

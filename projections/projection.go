@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,6 +61,16 @@ func At(rec eventstore.Recorded, err error) error {
 		return nil
 	}
 	return &EventError{Shard: rec.Shard, Position: rec.Position, Type: rec.Type, Err: err}
+}
+
+// ObservedAt is when an event happened: as its worker saw it, or, for an event whose
+// moment did not matter to the worker, when it was written. Both stand in the log,
+// so that a rebuild sees the same.
+func ObservedAt(rec eventstore.Recorded) time.Time {
+	if rec.At.IsZero() {
+		return rec.RecordedAt
+	}
+	return rec.At
 }
 
 // Decode reads an event of the log in its newest version; the error says where it

@@ -31,50 +31,63 @@ type Digest struct {
 // nothing up: the live side is read in one snapshot. progress may be nil.
 func (r *Rebuilder) Verify(ctx context.Context, p Projection, progress func(Progress)) (Verification, error) {
 	report := Verification{Projection: p.Name()}
-	err := r.beside(ctx, p, progress,
-		func(tx pgx.Tx, at positions) (err error) {
-			report.Events = at.sum()
-			report.Live, err = digest(ctx, tx, p.Name(), "public")
+	events, err := r.Beside(ctx, p, progress,
+		func(ctx context.Context, tx pgx.Tx) (err error) {
+			report.Live, err = digest(ctx, tx, p.Name())
 			return err
 		},
-		func(tx pgx.Tx, v view) (err error) {
-			report.Rebuilt, err = digest(ctx, tx, p.Name(), v.schema())
+		func(ctx context.Context, tx pgx.Tx) (err error) {
+			report.Rebuilt, err = digest(ctx, tx, p.Name())
 			return err
 		})
+	report.Events = events
 	return report, err
 }
 
-// beside looks at the live view in one snapshot, fills a shadow to the same
-// positions, looks at that and drops it.
-func (r *Rebuilder) beside(
-	ctx context.Context, p Projection, progress func(Progress),
-	lookLive func(pgx.Tx, positions) error, lookShadow func(pgx.Tx, view) error,
-) error {
+// Look reads a view's tables by their unqualified names.
+type Look func(ctx context.Context, tx pgx.Tx) error
+
+// Beside makes a view again beside the live one, up to the same position, lets the
+// caller look at both, and throws the new one away: a rebuild without its switch.
+// It returns how many events of the log the two were made from.
+func (r *Rebuilder) Beside(ctx context.Context, p Projection, progress func(Progress), asIs, rebuilt Look) (events int64, err error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
 	v := newView(p, r.log, verify)
-	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return r.only(ctx, v, func(ctx context.Context) (err error) {
-		// Not resumed: it starts where the live view stands today.
+	err = r.only(ctx, v, func(ctx context.Context) (err error) {
+		// Not resumed: it ends where the live view stands today.
 		if err := r.prepare(ctx, v, false); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, r.discard(ctx, v)) }()
 		var at positions
-		err = pgx.BeginTxFunc(ctx, r.pool, snapshot, func(tx pgx.Tx) error {
+		err = r.look(ctx, "public", func(ctx context.Context, tx pgx.Tx) error {
 			if at, err = r.livePositions(ctx, tx, p); err != nil {
 				return err
 			}
-			return lookLive(tx, at)
+			return asIs(ctx, tx)
 		})
 		if err != nil {
 			return err
 		}
+		events = at.sum()
 		if _, err := r.fill(ctx, v, at, progress); err != nil {
 			return err
 		}
-		return pgx.BeginTxFunc(ctx, r.pool, snapshot, func(tx pgx.Tx) error { return lookShadow(tx, v) })
+		return r.look(ctx, v.schema(), rebuilt)
+	})
+	return events, err
+}
+
+// look gives a view's tables, and its positions, of one moment.
+func (r *Rebuilder) look(ctx context.Context, schema string, at Look) error {
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, r.pool, snapshot, func(tx pgx.Tx) error {
+		if err := searchPath(ctx, tx, schema); err != nil {
+			return err
+		}
+		return at(ctx, tx)
 	})
 }
 
@@ -103,8 +116,8 @@ func (r *Rebuilder) livePositions(ctx context.Context, tx pgx.Tx, p Projection) 
 // digest sums a 64-bit hash of every row: order does not matter, one pass, no sort
 // and no string of the size of the table. It finds drift, which is not malice; the
 // log's own chain is for that (E9).
-func digest(ctx context.Context, tx pgx.Tx, name, schema string) (Digest, error) {
-	rows, err := tx.Query(ctx, `select table_name from projection_tables where name = $1 order by table_name`, name)
+func digest(ctx context.Context, tx pgx.Tx, name string) (Digest, error) {
+	rows, err := tx.Query(ctx, `select table_name from public.projection_tables where name = $1 order by table_name`, name)
 	if err != nil {
 		return Digest{}, err
 	}
@@ -122,7 +135,7 @@ func digest(ctx context.Context, tx pgx.Tx, name, schema string) (Digest, error)
 		var sum string
 		err := tx.QueryRow(ctx, fmt.Sprintf(
 			`select count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)::text from %s t`,
-			pgx.Identifier{schema, table}.Sanitize())).Scan(&count, &sum)
+			pgx.Identifier{table}.Sanitize())).Scan(&count, &sum)
 		if err != nil {
 			return Digest{}, err
 		}

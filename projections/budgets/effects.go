@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/eventstore"
 )
 
 const (
@@ -28,18 +29,20 @@ var known = event.Types()
 // A type or version this release cannot read is an *event.UnknownTypeError: money
 // is never added up around it (E8).
 //
-// typ and data are not kept.
-func Effects(typ []byte, version int, data []byte) ([]budget.Delta, error) {
-	switch newest := known[string(typ)]; {
-	case newest == 0 || version < 1 || version > newest:
-		return nil, &event.UnknownTypeError{Type: string(typ), Version: version}
-	case string(typ) != reserved && string(typ) != settled:
+// It is an eventstore.Effects; nothing of raw is kept.
+func Effects(raw eventstore.Raw) ([]budget.Delta, error) {
+	switch newest := known[string(raw.Type)]; {
+	case newest == 0 || raw.TypeVersion < 1 || raw.TypeVersion > newest:
+		return nil, &event.UnknownTypeError{Type: string(raw.Type), Version: raw.TypeVersion}
+	case string(raw.Type) != reserved && string(raw.Type) != settled:
 		return nil, nil
-	case version < newest:
-		return lifted(string(typ), version, data)
+	case raw.TypeVersion < newest:
+		return lifted(string(raw.Type), raw.TypeVersion, raw.Data)
 	}
-	return read(string(typ) == settled, data)
+	return read(string(raw.Type) == settled, raw.Data)
 }
+
+var _ eventstore.Effects = Effects
 
 // lifted goes the long way of an old version, through its upcasters.
 func lifted(typ string, version int, data []byte) ([]budget.Delta, error) {

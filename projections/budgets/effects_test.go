@@ -12,15 +12,20 @@ import (
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/eventstore"
 	"github.com/sluice-gateway/sluice/projections/projectiontest"
 )
+
+func effects(typ string, version int, data []byte) ([]budget.Delta, error) {
+	return Effects(eventstore.Raw{Type: []byte(typ), TypeVersion: version, Data: data})
+}
 
 // What the rebuild reads from bytes is what the append applied (E4, E5).
 func TestBytesAndEventsHaveTheSameEffects_E4(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for _, e := range projectiontest.Life(t) {
 			enc := event.Encode(e)
-			got, err := Effects([]byte(enc.Type), enc.Version, enc.Data)
+			got, err := effects(enc.Type, enc.Version, enc.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +45,7 @@ func TestFinishedRequestsHoldNothing(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "requests") {
 			for _, e := range projectiontest.Life(t) {
 				enc := event.Encode(e)
-				deltas, err := Effects([]byte(enc.Type), enc.Version, enc.Data)
+				deltas, err := effects(enc.Type, enc.Version, enc.Data)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +76,7 @@ func TestUnknownIsNotSkipped_E8(t *testing.T) {
 		typ     string
 		version int
 	}{{"attempt_teleported", 1}, {"attempt_settled", 99}, {"attempt_settled", 0}, {"route_skipped", 99}} {
-		_, err := Effects([]byte(c.typ), c.version, []byte(`{}`))
+		_, err := effects(c.typ, c.version, []byte(`{}`))
 		if unknown, ok := errors.AsType[*event.UnknownTypeError](err); !ok || unknown.Type != c.typ || unknown.Version != c.version {
 			t.Errorf("%s version %d: %v", c.typ, c.version, err)
 		}
@@ -89,7 +94,7 @@ func TestWrongFieldsAreErrors(t *testing.T) {
 		`{"reserved_nanousd":1,"holds":[1]}`,
 		`{"reserved_nanousd":1,"holds":{"a":"b"}}`,
 	} {
-		if deltas, err := Effects([]byte(reserved), 1, []byte(data)); err == nil {
+		if deltas, err := effects(reserved, 1, []byte(data)); err == nil {
 			t.Errorf("%s: %v", data, deltas)
 		}
 	}
@@ -102,12 +107,12 @@ func FuzzEffects(f *testing.F) {
 	f.Add([]byte(`{"holds":["a\u0062\n\"],["],"reserved_nanousd":0}`))
 	f.Add([]byte(`{"holds":null,"failure":"\",\"holds\":[\"x\"]"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = Effects([]byte(settled), 1, data)
+		_, _ = effects(settled, 1, data)
 		e, err := event.Decode(settled, 1, data)
 		if err != nil || e.(request.AttemptSettled).Reserved == math.MinInt64 || e.(request.AttemptSettled).Charge == math.MinInt64 {
 			return
 		}
-		got, err := Effects([]byte(settled), 1, event.Encode(e).Data)
+		got, err := effects(settled, 1, event.Encode(e).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +144,7 @@ func BenchmarkEffects(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		l := mix[i%len(mix)]
-		deltas, err := Effects(l.typ, 1, l.data)
+		deltas, err := Effects(eventstore.Raw{Type: l.typ, TypeVersion: 1, Data: l.data})
 		if err != nil {
 			b.Fatal(err)
 		}

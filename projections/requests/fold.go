@@ -57,7 +57,7 @@ func wants(typ string) bool {
 func apply(row Row, rec eventstore.Recorded, e event.Event) Row {
 	if row.State == "" {
 		row.ID, _ = ID(rec.Stream)
-		row.State, row.At = Open, rec.At
+		row.State, row.At = Open, projections.ObservedAt(rec)
 	}
 	switch e := e.(type) {
 	case request.RequestAdmitted:

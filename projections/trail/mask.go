@@ -14,7 +14,7 @@ import (
 )
 
 // mask hides from callers where masked routes went (X1). The decision is kept per
-// attempt: a settlement does not say by itself that its attempt was masked.
+// attempt: a settlement repeats it, but what it repeats was decided before.
 type mask struct {
 	attempts map[int]bool
 }
@@ -51,7 +51,7 @@ func (m *mask) caller(rec eventstore.Recorded) (json.RawMessage, error) {
 			hide = slices.Concat(ours, destination)
 		}
 	case request.AttemptSettled:
-		if m.attempts[said.Attempt] {
+		if said.Masked || m.attempts[said.Attempt] {
 			hide = slices.Concat(ours, destination)
 		}
 	case request.RouteSkipped:

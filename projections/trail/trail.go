@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections"
 	"github.com/sluice-gateway/sluice/projections/requests"
 )
 
@@ -110,7 +111,7 @@ func (b *Builder) Add(rec eventstore.Recorded) (Entry, error) {
 		return Entry{}, err
 	}
 	b.row = row
-	entry := Entry{Seq: rec.StreamVersion, At: rec.At, Event: rec.Type, Fields: rec.Data}
+	entry := Entry{Seq: rec.StreamVersion, At: projections.ObservedAt(rec), Event: rec.Type, Fields: rec.Data}
 	if b.view == Operator {
 		return entry, nil
 	}
