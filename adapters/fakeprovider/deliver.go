@@ -130,18 +130,19 @@ func (c *call) compose() ([]segment, endHow) {
 	for _, e := range events {
 		room += len(e.data) + eventRoom
 	}
+	resplit := p.split > 0 || p.splitAt > 0
 	var segments []segment
 	for i, e := range events {
 		if i == 0 {
 			segments = append(segments, segment{bytes: make([]byte, 0, room)})
-		} else if p.gap > 0 {
+		} else if p.gap > 0 || resplit {
 			segments = append(segments, segment{})
 		}
 		last := &segments[len(segments)-1]
 		last.bytes = c.dialect.frame(last.bytes, p.framing, i, e)
 		last.tokens += e.tokens
 	}
-	if p.split > 0 || p.splitAt > 0 {
+	if resplit {
 		segments = splitSegments(segments, p.split, p.splitAt)
 	}
 	return segments, end
@@ -189,24 +190,35 @@ func position(events []event, outputs int) int {
 	return len(events)
 }
 
-// splitSegments cuts the stream anew, at one byte or every so many.
+// splitSegments cuts a stream anew, at one byte or every so many, whatever its
+// events are. Tokens count where their event's last byte goes.
 func splitSegments(segments []segment, every, at int) []segment {
 	var out []segment
+	var piece segment
 	offset := 0
 	for _, s := range segments {
-		rest := s.bytes
-		for len(rest) > 0 {
+		for rest := s.bytes; len(rest) > 0; {
 			n := len(rest)
 			if every > 0 {
-				n = min(n, every)
+				n = min(n, every-len(piece.bytes))
 			}
-			if at > offset && at < offset+n {
-				n = at - offset
+			if at > offset {
+				n = min(n, at-offset)
 			}
-			out = append(out, segment{bytes: rest[:n]})
+			piece.bytes = append(piece.bytes, rest[:n]...)
 			rest, offset = rest[n:], offset+n
+			if len(piece.bytes) == every || offset == at {
+				out, piece = append(out, piece), segment{}
+			}
 		}
-		out[len(out)-1].tokens = s.tokens
+		if len(piece.bytes) == 0 && len(out) > 0 {
+			out[len(out)-1].tokens += s.tokens
+		} else {
+			piece.tokens += s.tokens
+		}
+	}
+	if len(piece.bytes) > 0 {
+		out = append(out, piece)
 	}
 	return out
 }
