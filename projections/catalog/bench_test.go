@@ -21,13 +21,13 @@ var prices = money.Prices{
 // what a starting worker does.
 func BenchmarkFold60k(b *testing.B) {
 	log := preloaded{large(2_000, 7_000, 30_000).events}
-	b.ReportMetric(float64(len(log.events)), "events")
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := live.New(log).Refresh(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64(len(log.events)*b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
 // BenchmarkSnapshot builds the snapshot of 10,000 deployments, 2,000 organizations

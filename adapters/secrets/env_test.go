@@ -1,0 +1,93 @@
+package secrets
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
+)
+
+var provider = &catalog.Provider{ID: "p", Keys: []catalog.ProviderKey{
+	{ID: "k1", Env: "P_KEY"},
+	{ID: "gone", Env: "P_GONE"},
+	{ID: "empty", Env: "P_EMPTY"},
+	{ID: "aws", EnvAccessKey: "P_ACCESS", EnvSecretKey: "P_SECRET"},
+	{ID: "half", EnvAccessKey: "P_ACCESS", EnvSecretKey: "P_GONE"},
+}}
+
+func env() *Env {
+	values := map[string]string{"P_KEY": "sk-live-1\n", "P_EMPTY": " \n", "P_ACCESS": "AKIA1", "P_SECRET": "s3cret"}
+	return &Env{getenv: func(name string) (string, bool) {
+		value, ok := values[name]
+		return value, ok
+	}}
+}
+
+func TestLookup(t *testing.T) {
+	c, err := env().Lookup(provider, "k1")
+	if err != nil || c.Key.Reveal() != "sk-live-1" {
+		t.Errorf("k1: %q, %v", c.Key.Reveal(), err)
+	}
+	c, err = env().Lookup(provider, "aws")
+	if err != nil || c.AccessKey.Reveal() != "AKIA1" || c.SecretKey.Reveal() != "s3cret" || c.Key != "" {
+		t.Errorf("aws: %v", err)
+	}
+	for key, want := range map[string]MissingError{
+		"gone":  {"p", "gone", "P_GONE"},
+		"empty": {"p", "empty", "P_EMPTY"},
+		"half":  {"p", "half", "P_GONE"},
+		"other": {"p", "other", ""},
+	} {
+		c, err := env().Lookup(provider, key)
+		var missing *MissingError
+		if !errors.As(err, &missing) || *missing != want || c != (Credential{}) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func TestSecret(t *testing.T) {
+	if s, ok := env().Secret(provider, "k1"); !ok || s != "sk-live-1" {
+		t.Errorf("k1: %v", ok)
+	}
+	for _, key := range []string{"gone", "empty", "aws", "half", "other"} {
+		if s, ok := env().Secret(provider, key); ok || s != "" {
+			t.Errorf("%s is held", key)
+		}
+	}
+}
+
+func TestNewEnvReadsTheProcess(t *testing.T) {
+	t.Setenv("SLUICE_TEST_SECRET", "v")
+	p := &catalog.Provider{Keys: []catalog.ProviderKey{{ID: "k", Env: "SLUICE_TEST_SECRET"}}}
+	if s, ok := NewEnv().Secret(p, "k"); !ok || s != "v" {
+		t.Error("not read")
+	}
+}
+
+// However a credential is printed, it is not (C14).
+func TestSecretsAreNeverPrinted_C14(t *testing.T) {
+	c, err := env().Lookup(provider, "k1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "secret", c.Key, "credential", c)
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("x", "secret", c.Key, "credential", c)
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{
+		fmt.Sprint(c), fmt.Sprintf("%s %v %+v %#v %q %x", c.Key, c, c, c, c.Key, c.Key), logged.String(), string(encoded),
+	} {
+		if strings.Contains(out, "live") || strings.Contains(out, fmt.Sprintf("%x", "sk-live-1")) {
+			t.Errorf("printed: %s", out)
+		}
+	}
+}
