@@ -55,7 +55,7 @@ func (l *lane) written(a *attempt) {
 // lock is taken first: only when it is had is the lost transaction surely over.
 // Then a barrier: what is there must also stay there.
 func (l *lane) settle(ctx context.Context, c *laneConn, a *attempt) (written bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.settleTimeout)
 	defer cancel()
 	for {
 		written, err = l.lookup(ctx, c, a)

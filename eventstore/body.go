@@ -80,6 +80,10 @@ func appendLine(dst []byte, e Event) ([]byte, error) {
 	dst = append(dst, ' ')
 	var micros int64
 	if !e.At.IsZero() {
+		// UnixMicro of a far year overflows, so the year is what is checked.
+		if year := e.At.Year(); year < 1 || year > 9999 {
+			return nil, invalid("%s: observed in year %d", e.Type, year)
+		}
 		micros = e.At.UnixMicro()
 	}
 	dst = strconv.AppendInt(dst, micros, 10)

@@ -25,13 +25,14 @@ const (
 // It has a few connections that take turns: while one waits for the disk, the next
 // batch is written on another.
 type lane struct {
-	shard   int16
-	queue   *queue
-	batch   limits
-	dial    dialer
-	durable *durable
-	nudge   *nudger
-	log     *slog.Logger
+	shard         int16
+	queue         *queue
+	batch         limits
+	dial          dialer
+	durable       *durable
+	nudge         *nudger
+	settleTimeout time.Duration
+	log           *slog.Logger
 
 	// free holds the connections nobody is using.
 	free chan *laneConn

@@ -32,6 +32,9 @@ type Config struct {
 	BatchEvents, BatchBytes int
 	// Logger hears of trouble; slog.Default by default.
 	Logger *slog.Logger
+
+	// settleTimeout is a test's; settleTimeout by default.
+	settleTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -47,6 +50,9 @@ func (c Config) withDefaults() Config {
 	set(&c.QueueBytes, 64<<20)
 	set(&c.BatchEvents, 1<<10)
 	set(&c.BatchBytes, 4<<20)
+	if c.settleTimeout <= 0 {
+		c.settleTimeout = settleTimeout
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -103,15 +109,16 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 
 func (s *Store) newLane(shard int16, dial dialer) *lane {
 	l := &lane{
-		shard:   shard,
-		queue:   newQueue(limits{s.config.QueueEvents, s.config.QueueBytes}),
-		batch:   limits{s.config.BatchEvents, s.config.BatchBytes},
-		dial:    dial,
-		durable: s.durable,
-		nudge:   s.nudge,
-		log:     s.log,
-		free:    make(chan *laneConn, s.config.LaneConns),
-		seen:    newVersions(maxSeenStreams),
+		shard:         shard,
+		queue:         newQueue(limits{s.config.QueueEvents, s.config.QueueBytes}),
+		batch:         limits{s.config.BatchEvents, s.config.BatchBytes},
+		dial:          dial,
+		durable:       s.durable,
+		nudge:         s.nudge,
+		settleTimeout: s.config.settleTimeout,
+		log:           s.log,
+		free:          make(chan *laneConn, s.config.LaneConns),
+		seen:          newVersions(maxSeenStreams),
 	}
 	for range s.config.LaneConns {
 		l.free <- &laneConn{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -90,25 +89,26 @@ type statements struct {
 
 func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
 	s := &statements{}
-	for i, p := range []struct {
+	for _, p := range []struct {
+		name string
 		into **pgconn.StatementDescription
 		sql  string
 		oids []uint32
 	}{
-		{&s.begin, `begin`, nil},
-		{&s.commit, `commit`, nil},
-		{&s.rollback, `rollback`, nil},
-		{&s.lock, sqlLock, []uint32{pgtype.Int4OID}},
-		{&s.head, sqlHead, []uint32{pgtype.Int2OID}},
-		{&s.counters, sqlCounters, []uint32{pgtype.Int2OID, pgtype.TextArrayOID}},
-		{&s.versions, sqlVersions, nil},
-		{&s.insert, sqlInsert, nil},
-		{&s.deltas, sqlDeltas, nil},
-		{&s.batch, sqlBatch, nil},
-		{&s.barrier, sqlBarrier, nil},
-		{&s.lookup, sqlLookup, []uint32{pgtype.Int2OID, pgtype.Int8OID}},
+		{"begin", &s.begin, `begin`, nil},
+		{"commit", &s.commit, `commit`, nil},
+		{"rollback", &s.rollback, `rollback`, nil},
+		{"lock", &s.lock, sqlLock, []uint32{pgtype.Int4OID}},
+		{"head", &s.head, sqlHead, []uint32{pgtype.Int2OID}},
+		{"counters", &s.counters, sqlCounters, []uint32{pgtype.Int2OID, pgtype.TextArrayOID}},
+		{"versions", &s.versions, sqlVersions, nil},
+		{"insert", &s.insert, sqlInsert, nil},
+		{"deltas", &s.deltas, sqlDeltas, nil},
+		{"batch", &s.batch, sqlBatch, nil},
+		{"barrier", &s.barrier, sqlBarrier, nil},
+		{"lookup", &s.lookup, sqlLookup, []uint32{pgtype.Int2OID, pgtype.Int8OID}},
 	} {
-		description, err := conn.Prepare(ctx, "sluice_"+strconv.Itoa(i), p.sql, p.oids)
+		description, err := conn.Prepare(ctx, "sluice_"+p.name, p.sql, p.oids)
 		if err != nil {
 			return nil, err
 		}
