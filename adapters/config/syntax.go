@@ -14,7 +14,7 @@ import (
 
 // maxSearchedBytes bounds a file in which the line of a syntax error is searched:
 // the search reads the file some twenty times.
-const maxSearchedBytes = 1 << 20
+const maxSearchedBytes = 8 << 20
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
