@@ -105,7 +105,7 @@ func words(first []string, n int, from []string) []string {
 		case i < len(first):
 			out[i] = first[i]
 		default:
-			out[i] = from[i%len(from)]
+			out[i] = from[(i-len(first))%len(from)]
 		}
 	}
 	return out
@@ -165,7 +165,7 @@ func makeCalls(in request, facts callFacts, n int) []toolCall {
 		calls[i] = toolCall{
 			id:        fmt.Sprintf("call_fake_%d_%d", facts.sequence, i),
 			name:      t.name,
-			arguments: pieces(exampleOf(t.parameters)),
+			arguments: pieces(argumentsFor(t.parameters)),
 		}
 	}
 	return calls

@@ -70,7 +70,7 @@ func TestCutStreams_S4(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for _, test := range tests {
 		t.Run(test.how, func(t *testing.T) {
-			c.t = t
+			c := c.on(t)
 			got, err := raw(t, c.server, "fake-cut:2:"+test.how, true)
 			if !errors.Is(err, test.err) {
 				t.Errorf("ended with %v, want %v", err, test.err)
@@ -227,7 +227,7 @@ func TestErrorEvents_W2(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for _, test := range tests {
 		t.Run(test.model, func(t *testing.T) {
-			c.t = t
+			c := c.on(t)
 			r := c.call(test.model, true)
 			chunks, done := c.chunks(r.body)
 			got := gather(chunks)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -47,7 +48,7 @@ func (s *Server) serveCall(d dialect, w http.ResponseWriter, r *http.Request) {
 
 	key := keyOf(r.Header)
 	entry := Call{At: time.Now(), Path: r.URL.Path, KeyLast4: last4(key), IdempotencyKey: r.Header.Get("Idempotency-Key")}
-	body, readErr := readBody(http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes), r.ContentLength)
+	body, readErr := readBody(r.Body, r.ContentLength, s.options.MaxBodyBytes)
 	entry.RequestBytes = int64(len(body))
 	c := &call{server: s, dialect: d, w: w, r: r, ctx: ctx}
 	c.plan, c.in = s.planOf(d, r, body, readErr, key)
@@ -215,14 +216,21 @@ func (c *call) silence() endHow {
 	return endSilent
 }
 
-// readBody reads a body into a buffer of its announced size.
-func readBody(body io.Reader, length int64) ([]byte, error) {
+var errTooLarge = errors.New("the body is too large")
+
+// readBody reads a body of at most limit bytes into a buffer of its announced
+// size. http.MaxBytesReader would do too, but keeps the connection's goroutine
+// for half a second after the reply.
+func readBody(body io.Reader, length, limit int64) ([]byte, error) {
 	const largestGuess = 1 << 20 // an announced length is not yet a body
 	var b bytes.Buffer
 	if length > 0 {
 		b.Grow(int(min(length, largestGuess)) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(body)
+	n, err := b.ReadFrom(io.LimitReader(body, limit+1))
+	if n > limit {
+		err = errTooLarge
+	}
 	return b.Bytes(), err
 }
 

@@ -37,6 +37,12 @@ func start(t *testing.T, options fakeprovider.Options) caller {
 	return c
 }
 
+// on is the same client for a subtest.
+func (c caller) on(t *testing.T) caller {
+	c.t = t
+	return c
+}
+
 // startInMemory runs both in a synctest bubble, where time is virtual.
 func startInMemory(t *testing.T, options fakeprovider.Options) caller {
 	t.Helper()

@@ -59,7 +59,7 @@ func TestRefusals_O9_W4(t *testing.T) {
 	for _, test := range tests {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream=%v", test.model, stream), func(t *testing.T) {
-				c.t = t
+				c := c.on(t)
 				r := c.call(test.model, stream)
 				if r.err != nil || r.status != test.status || !strings.Contains(string(r.body), test.body) {
 					t.Errorf("status %d, error %v, body %s", r.status, r.err, r.body)

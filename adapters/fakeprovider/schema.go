@@ -41,6 +41,15 @@ func exampleOf(raw json.RawMessage) string {
 	return string(appendExample(nil, &root, &root, 0))
 }
 
+// argumentsFor is exampleOf for a tool's parameters: arguments are an object
+// even if the schema does not say so.
+func argumentsFor(raw json.RawMessage) string {
+	if example := exampleOf(raw); example[0] == '{' {
+		return example
+	}
+	return "{}"
+}
+
 func appendExample(b []byte, s, root *schema, depth int) []byte {
 	if s == nil || depth > maxSchemaDepth || len(b) > maxExampleSize {
 		return append(b, "null"...)
