@@ -127,7 +127,7 @@ func (m *Machine) claim(r *Rung, pass Pass, kind request.AttemptKind, now time.T
 			refused = verdict
 		}
 		m.noteWayOn(verdict.Until, now)
-		if verdict.Skip != request.SkipCredentialOpen {
+		if !verdict.ThisKey && verdict.Skip != request.SkipCredentialOpen {
 			// The route itself is closed: another key of it would be too.
 			break
 		}

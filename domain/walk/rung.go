@@ -69,6 +69,9 @@ type Verdict struct {
 	Until time.Time
 	// Probe is set when the call is the one half-open probe (H1).
 	Probe bool
+	// ThisKey is set when the refusal concerns the asked key alone: another key of
+	// the pool may pass (W17).
+	ThisKey bool
 }
 
 // forHealth reports whether a skip counts as fallback depth: the candidate would
