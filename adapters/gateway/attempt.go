@@ -95,7 +95,7 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 		return w.attemptFailed(a.call, &failure.Failure{Class: failure.BadPayload, Code: "not_encodable", PossiblyBilled: true}, report), nil
 	}
 	move := w.machine.Completed(report, now)
-	if err := w.close(ctx, move.Say...); err != nil {
+	if err := w.close(ctx, "", move.Say...); err != nil {
 		return walk.Move{}, w.unavailable()
 	}
 	cost := move.Finish.ChargeNanoUSD

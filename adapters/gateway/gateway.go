@@ -20,13 +20,16 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/tokens"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/idempotency"
 	"github.com/sluice-gateway/sluice/domain/walk"
 	"github.com/sluice-gateway/sluice/eventstore"
 )
 
 // Log is what the gateway needs of the event store.
 type Log interface {
-	Append(ctx context.Context, a eventstore.Append) (eventstore.Result, error)
+	// AppendAll writes all of a group in one commit, or nothing.
+	AppendAll(ctx context.Context, group []eventstore.Append) ([]eventstore.Result, error)
+	ReadStream(ctx context.Context, stream string, fromVersion int64, limit int) ([]eventstore.Recorded, error)
 }
 
 // Providers makes one attempt.
@@ -59,6 +62,8 @@ type Config struct {
 	Estimator Estimator
 	Secrets   Secrets
 	Health    Health
+	// Hasher makes the keyed hashes of idempotency keys and bodies (I3).
+	Hasher idempotency.Hasher
 	// ShardOf places an organization in the log.
 	ShardOf func(tenant string) int16
 	// Worker is this process in the log's envelope (E12).
@@ -71,13 +76,14 @@ type Config struct {
 // Gateway serves requests. It is safe for concurrent use.
 type Gateway struct {
 	Config
+	replays *replays
 	// closing are the settlements that outlive their request: a client that left, a
 	// log that was away. Close waits for them.
 	closing sync.WaitGroup
 }
 
 // New makes a Gateway.
-func New(c Config) *Gateway { return &Gateway{Config: c} }
+func New(c Config) *Gateway { return &Gateway{Config: c, replays: newReplays(c.Now)} }
 
 // Close waits until every settlement is written or has given up.
 func (g *Gateway) Close() { g.closing.Wait() }
@@ -102,6 +108,8 @@ type Controls struct {
 	// ClientRetry is the SDK's own retry count: a client's retry is a new request.
 	ClientRetry int
 	Correlation string
+	// IdempotencyKey is the caller's, empty for none (I1).
+	IdempotencyKey string
 }
 
 // Writer takes whole events and blocks while the client is slow (S9).
@@ -120,6 +128,8 @@ type Outcome struct {
 	Stream func(ctx context.Context, w Writer) error
 	// Gone is set when the client left and nothing is to be sent.
 	Gone bool
+	// Replayed is set on an answer that was given before (I1).
+	Replayed bool
 }
 
 // Facts are what the reply headers tell (X4).

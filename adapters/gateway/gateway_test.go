@@ -20,8 +20,6 @@ var served = []string{"request_admitted", "attempt_reserved first", "attempt_com
 
 func TestAWholeAnswerIsTwoCommits(t *testing.T) {
 	b := newBench(t, "fake-ok")
-	var commits atomic.Int64
-	b.log.entered = func(eventstore.Append) { commits.Add(1) }
 	out := b.chat(t.Context(), whole)
 	if out.Err != nil || !strings.Contains(string(out.Whole), `"model":"m"`) {
 		t.Fatalf("error %v, body %s", out.Err, out.Whole)
@@ -29,8 +27,8 @@ func TestAWholeAnswerIsTwoCommits(t *testing.T) {
 	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
 		t.Error(diff)
 	}
-	if commits.Load() != 2 {
-		t.Errorf("%d commits, want 2: one before the provider, one after", commits.Load())
+	if b.log.commits != 2 {
+		t.Errorf("%d commits, want 2: one before the provider, one after", b.log.commits)
 	}
 	b.log.nothingHeld(t)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/idempotency"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -53,6 +54,7 @@ func newBench(t *testing.T, upstreamModels ...string) *bench {
 	t.Cleanup(b.client.Close)
 	b.Gateway = gateway.New(gateway.Config{
 		Log: b.log, Providers: b.client, Estimator: estimator(), Secrets: anySecret{}, Health: quietHealth{},
+		Hasher:  idempotency.NewHasher([]byte("secret")),
 		ShardOf: func(string) int16 { return 0 }, Worker: "w1", Now: time.Now,
 		NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) }, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -81,9 +83,14 @@ func catalogOf(t *testing.T, baseURL string, upstreamModels []string) (*catalog.
 
 // chat sends a body and returns the outcome.
 func (b *bench) chat(ctx context.Context, body string) *gateway.Outcome {
+	return b.keyed(ctx, "", body)
+}
+
+// keyed is chat under an idempotency key.
+func (b *bench) keyed(ctx context.Context, key, body string) *gateway.Outcome {
 	return b.Serve(ctx, gateway.Incoming{
 		Dialect: chat.Inbound{}, Body: []byte(body), Key: b.key, Snapshot: b.snapshot,
-		Controls: gateway.Controls{Fallback: walk.FallbackAny}, At: time.Now(),
+		Controls: gateway.Controls{Fallback: walk.FallbackAny, IdempotencyKey: key}, At: time.Now(),
 	})
 }
 
@@ -142,6 +149,7 @@ type memoryLog struct {
 	mu       sync.Mutex
 	streams  map[string][]eventstore.Event
 	counters sim.Counters
+	commits  int
 	// fail, when set, is asked before each append.
 	fail func(a eventstore.Append) error
 	// entered, when set, gets every append before it is written.
@@ -152,40 +160,65 @@ func newMemoryLog() *memoryLog {
 	return &memoryLog{streams: map[string][]eventstore.Event{}, counters: sim.Counters{}}
 }
 
-func (l *memoryLog) Append(_ context.Context, a eventstore.Append) (eventstore.Result, error) {
-	if l.entered != nil {
-		l.entered(a)
+// AppendAll writes a group or nothing.
+func (l *memoryLog) AppendAll(_ context.Context, group []eventstore.Append) ([]eventstore.Result, error) {
+	for _, a := range group {
+		if l.entered != nil {
+			l.entered(a)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fail != nil {
-		if err := l.fail(a); err != nil {
-			return eventstore.Result{}, err
+	for _, a := range group {
+		if l.fail != nil {
+			if err := l.fail(a); err != nil {
+				return nil, err
+			}
+		}
+		have := int64(len(l.streams[a.Stream]))
+		if a.Expected != eventstore.AnyVersion && a.Expected != have {
+			return nil, &eventstore.ConflictError{Stream: a.Stream, Expected: a.Expected, Actual: have}
 		}
 	}
-	have := int64(len(l.streams[a.Stream]))
-	if a.Expected != eventstore.AnyVersion && a.Expected != have {
-		return eventstore.Result{}, &eventstore.ConflictError{Stream: a.Stream, Expected: a.Expected, Actual: have}
+	l.commits++
+	var results []eventstore.Result
+	for _, a := range group {
+		events, deltas := a.Events, a.Deltas
+		refusal := budget.Decide(l.counters, a.Checks)
+		if refusal != nil {
+			events, deltas = a.Refuse(*refusal)
+		}
+		l.streams[a.Stream] = append(l.streams[a.Stream], events...)
+		budget.Apply(l.counters, deltas)
+		results = append(results, eventstore.Result{Version: int64(len(l.streams[a.Stream])), Refusal: refusal})
 	}
-	events, deltas := a.Events, a.Deltas
-	refusal := budget.Decide(l.counters, a.Checks)
-	if refusal != nil {
-		events, deltas = a.Refuse(*refusal)
+	return results, nil
+}
+
+// ReadStream reads one stream back.
+func (l *memoryLog) ReadStream(_ context.Context, stream string, _ int64, _ int) ([]eventstore.Recorded, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []eventstore.Recorded
+	for i, e := range l.streams[stream] {
+		list = append(list, eventstore.Recorded{Event: e, Stream: stream, StreamVersion: int64(i + 1)})
 	}
-	l.streams[a.Stream] = append(l.streams[a.Stream], events...)
-	budget.Apply(l.counters, deltas)
-	return eventstore.Result{Version: have + int64(len(events)), Refusal: refusal}, nil
+	return list, nil
 }
 
 func (l *memoryLog) events(t *testing.T) []event.Event {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.streams) > 1 {
-		t.Fatalf("%d requests in the log, want one", len(l.streams))
-	}
 	var list []event.Event
-	for _, stored := range l.streams {
+	requests := 0
+	for name, stored := range l.streams {
+		if !strings.HasPrefix(name, "request/") {
+			continue
+		}
+		if requests++; requests > 1 {
+			t.Fatal("more than one request in the log")
+		}
 		for _, s := range stored {
 			e, err := event.Decode(s.Type, s.Version, s.Data)
 			if err != nil {
@@ -233,3 +266,5 @@ func monthKey() budget.Key {
 }
 
 func counterOf(settled int64) budget.Counter { return budget.Counter{Settled: settled} }
+
+func (b *bench) dialect() dialect.Inbound { return chat.Inbound{} }

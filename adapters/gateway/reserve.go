@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
 	"github.com/sluice-gateway/sluice/eventstore"
 )
@@ -15,8 +16,16 @@ import (
 // budget's checks, before the provider is called (M2, M16). A refusal is written
 // in its place by the same commit and comes back as the walk's last move.
 func (w *walker) reserve(ctx context.Context, move walk.Move) (refused *walk.Move, err error) {
+	if w.claim != nil && !w.claim.held {
+		return w.reserveUnderKey(ctx, move)
+	}
+	return w.append(ctx, move, false)
+}
+
+// append is one try at a reservation, with or without the claim of a key.
+func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (refused *walk.Move, err error) {
 	now := w.g.Now()
-	a := eventstore.Append{
+	group := []eventstore.Append{{
 		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
 		Events: w.encode(move.Say), Checks: move.Call.Checks, Deltas: move.Call.Deltas,
 		Refuse: func(r budget.Refusal) ([]eventstore.Event, []budget.Delta) {
@@ -27,12 +36,18 @@ func (w *walker) reserve(ctx context.Context, move walk.Move) (refused *walk.Mov
 			}
 			return w.encode(refused.Say), effects(refused.Say)
 		},
+	}}
+	if withClaim {
+		group = append(group, w.taken(move.Call.Checks))
 	}
-	res, err := w.g.Log.Append(ctx, a)
+	results, err := w.g.Log.AppendAll(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	w.version = res.Version
+	w.version = results[0].Version
+	if withClaim && refused == nil {
+		w.claim.held, w.claim.version = true, results[1].Version
+	}
 	return refused, nil
 }
 
@@ -75,28 +90,35 @@ const (
 // close writes the end of a request. Its context outlives the client: money that
 // was spent is written down whoever is still listening. When the log is away for
 // longer than settleWait the caller is let go with an error, never with a complete
-// answer, and the writing goes on in the background.
-func (w *walker) close(ctx context.Context, say ...event.Event) error {
-	a := eventstore.Append{
+// answer, and the writing goes on in the background. code is how the request
+// failed, empty for one that was served.
+func (w *walker) close(ctx context.Context, code string, say ...event.Event) error {
+	group := []eventstore.Append{{
 		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
 		Events: w.encode(say), Deltas: effects(say), Priority: eventstore.Settlement,
+	}}
+	if w.claim != nil && w.claim.held {
+		group = append(group, w.given(code))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWait)
 	defer cancel()
-	err := w.g.write(ctx, a)
+	err := w.g.write(ctx, group)
+	if w.claim != nil {
+		w.claim.completed = err == nil && code == ""
+	}
 	if err == nil || w.version == 0 {
 		// Nothing of this request is in the log: there is nothing to settle.
 		return err
 	}
-	w.g.closing.Go(func() { w.writeLate(a) })
+	w.g.closing.Go(func() { w.writeLate(group) })
 	return err
 }
 
 // writeLate goes on writing an end whose caller was let go.
-func (w *walker) writeLate(a eventstore.Append) {
+func (w *walker) writeLate(group []eventstore.Append) {
 	ctx, cancel := context.WithTimeout(context.Background(), settlePatience)
 	defer cancel()
-	if err := w.g.write(ctx, a); err != nil {
+	if err := w.g.write(ctx, group); err != nil {
 		w.g.Logger.Error("settlement given up", "request_id", w.id, "error", err)
 	}
 }
@@ -104,26 +126,38 @@ func (w *walker) writeLate(a eventstore.Append) {
 // write appends until it is known to be in the log. Writing the same decision
 // again is safe: the stream's version lets only one of them in, and finding it
 // taken by an append of the same length is finding it done (I5).
-func (g *Gateway) write(ctx context.Context, a eventstore.Append) error {
+func (g *Gateway) write(ctx context.Context, group []eventstore.Append) error {
 	unknown := false
 	for {
-		_, err := g.Log.Append(ctx, a)
+		_, err := g.Log.AppendAll(ctx, group)
 		conflict, isConflict := errors.AsType[*eventstore.ConflictError](err)
 		switch {
 		case err == nil:
 			return nil
-		case isConflict && unknown && conflict.Actual == a.Expected+int64(len(a.Events)):
+		case isConflict && unknown && conflict.Actual == endOf(group, conflict.Stream):
 			return nil
 		case isConflict, errors.Is(err, eventstore.ErrInvalid), errors.Is(err, eventstore.ErrClosed):
 			return err
 		}
 		unknown = unknown || errors.Is(err, eventstore.ErrOutcomeUnknown)
+		timer := time.NewTimer(settleRetry)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return err
-		case <-time.After(settleRetry):
+		case <-timer.C:
 		}
 	}
+}
+
+// endOf is the version that a stream has once the group is in the log.
+func endOf(group []eventstore.Append, stream string) int64 {
+	for _, a := range group {
+		if a.Stream == stream {
+			return a.Expected + int64(len(a.Events))
+		}
+	}
+	return -1
 }
 
 // resolveUnknown gives back a reservation that may or may not have been written:
@@ -131,14 +165,20 @@ func (g *Gateway) write(ctx context.Context, a eventstore.Append) error {
 // conflicts and there is nothing to give back.
 func (w *walker) resolveUnknown(move walk.Move) {
 	say := w.machine.Abandon(move.Call.Reserved, w.g.Now())
-	a := eventstore.Append{
+	group := []eventstore.Append{{
 		Shard: w.shard, Stream: w.stream, Expected: w.version + int64(len(move.Say)), Meta: w.meta(),
 		Events: w.encode(say), Deltas: effects(say), Priority: eventstore.Settlement,
+	}}
+	if w.claim != nil {
+		if !w.claim.held {
+			w.claim.version++
+		}
+		group = append(group, w.given(string(request.CodeGatewayUnavailable)))
 	}
 	w.g.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), settlePatience)
 		defer cancel()
-		err := w.g.write(ctx, a)
+		err := w.g.write(ctx, group)
 		if _, neverWritten := errors.AsType[*eventstore.ConflictError](err); err != nil && !neverWritten {
 			w.g.Logger.Error("reservation of unknown outcome not given back", "request_id", w.id, "error", err)
 		}

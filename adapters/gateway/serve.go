@@ -14,7 +14,16 @@ import (
 
 // Serve answers one request. ctx ends when the client goes away.
 func (g *Gateway) Serve(ctx context.Context, in Incoming) *Outcome {
+	if in.Controls.IdempotencyKey != "" {
+		return g.serveOnce(ctx, in)
+	}
+	return g.serve(ctx, in, nil)
+}
+
+// serve runs a request, under a claimed key or without one.
+func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	w := g.newWalker(in)
+	w.claim = c
 	req, err := in.Dialect.Parse(in.Body)
 	if err != nil {
 		return w.refuse(ctx, "", invalid(err))
@@ -94,7 +103,7 @@ func (w *walker) refuse(ctx context.Context, model string, e *apierror.Error) *O
 		Snapshot: w.in.Snapshot.ID, ClientRequestID: w.in.Controls.ClientRequestID,
 		Refusal: request.Refusal{Code: string(e.Code)},
 	}
-	if err := w.close(ctx, refused); err != nil {
+	if err := w.close(ctx, string(e.Code), refused); err != nil {
 		return w.unavailable()
 	}
 	return w.failed(e)

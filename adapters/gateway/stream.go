@@ -98,7 +98,7 @@ func (s *streaming) settle(ctx context.Context, w *aliveWriter, err error) error
 	} else {
 		move = s.w.machine.Broken(*f, s.report(), now)
 	}
-	if cerr := s.w.close(ctx, move.Say...); cerr != nil {
+	if cerr := s.w.close(ctx, string(move.Finish.Answer.Code), move.Say...); cerr != nil {
 		return s.fail(w, apierror.GatewayUnavailable)
 	}
 	switch {

@@ -28,6 +28,8 @@ type walker struct {
 	// version is the request's stream version in the log.
 	version int64
 	facts   Facts
+	// claim is set when the caller sent an idempotency key.
+	claim *claim
 }
 
 // run obeys the walk until the answer begins or the request ends.
@@ -53,6 +55,9 @@ func (w *walker) run(ctx context.Context) *Outcome {
 // or the outcome when the answer has begun.
 func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome) {
 	refused, err := w.reserve(ctx, move)
+	if taken, ok := errors.AsType[*keyTakenError](err); ok {
+		return walk.Move{}, w.keyTaken(taken)
+	}
 	if err != nil {
 		return w.unwritten(move, err), nil
 	}
@@ -87,7 +92,7 @@ func (w *walker) wait(ctx context.Context, d time.Duration) walk.Move {
 // finish closes a request that was not served.
 func (w *walker) finish(ctx context.Context, move walk.Move) *Outcome {
 	if len(move.Say) > 0 {
-		if err := w.close(ctx, move.Say...); err != nil {
+		if err := w.close(ctx, string(move.Finish.Answer.Code), move.Say...); err != nil {
 			return w.unavailable()
 		}
 	}

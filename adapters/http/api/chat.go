@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,6 +25,9 @@ func (a *API) chatCompletions(ctx context.Context, c *call) *edge.Reply {
 	})
 	return a.reply(c.Request, out)
 }
+
+// maxIdempotencyKey bounds a caller's key; the field's usual limit.
+const maxIdempotencyKey = 255
 
 // maxClientID bounds the ids that a caller gives us to keep.
 const maxClientID = 128
@@ -49,6 +53,9 @@ func controlsOf(h http.Header) (gateway.Controls, *apierror.Error) {
 		return c, err
 	}
 	c.Deadline = time.Duration(ms) * time.Millisecond
+	if c.IdempotencyKey = h.Get("Idempotency-Key"); len(c.IdempotencyKey) > maxIdempotencyKey {
+		return c, badHeader("idempotency-key", fmt.Sprintf("at most %d characters", maxIdempotencyKey))
+	}
 	c.ClientRetry, _ = strconv.Atoi(h.Get("X-Stainless-Retry-Count"))
 	return c, nil
 }

@@ -77,6 +77,9 @@ func (a *API) reply(r *edge.Request, out *gateway.Outcome) *edge.Reply {
 	}
 	setID(reply.Header, out.RequestID)
 	setFacts(reply.Header, out.Facts)
+	if out.Replayed {
+		reply.Header.Set("Idempotent-Replayed", "true")
+	}
 	return reply
 }
 
