@@ -36,7 +36,8 @@ create table ledger_attempts (
     masked                boolean     not null,
     primary key (request_id, attempt)
 );
-create index on ledger_attempts (tenant, period, line, at, request_id, attempt);
+-- A line's name is made from its tenant and period, so it finds them alone.
+create index on ledger_attempts (line, at, request_id, attempt);
 
 -- The sums, kept beside the ledger so that a bill does not read a month of it.
 create table bill_lines (

@@ -23,6 +23,9 @@ const (
 	// that may be the cause, and it must recover without a restart.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
+	// lastReconnect bounds the wait after the connection failed: the database comes
+	// back by itself, and until then nothing is loaded by asking.
+	lastReconnect = 5 * time.Second
 )
 
 // Options are a Runner's settings.
@@ -96,8 +99,10 @@ type lead struct {
 	pool  *pgxpool.Pool
 	opts  Options
 	nudge chan struct{}
-	// clean is set once this worker knows that no stall is recorded.
-	clean bool
+	// clean is set once this worker knows that no stall is recorded; reason is the
+	// one that it recorded last.
+	clean  bool
+	reason string
 }
 
 func (l *lead) run(ctx context.Context) {
@@ -108,9 +113,9 @@ func (l *lead) run(ctx context.Context) {
 			retry = firstRetry
 		}
 		wait := l.opts.Poll
-		if err != nil && ctx.Err() == nil {
-			l.opts.Logger.Warn("projection lost its lead", "projection", l.Name(), "error", err)
-			wait, retry = retry, min(2*retry, lastRetry)
+		if _, other := errors.AsType[*VersionError](err); err != nil && !other && ctx.Err() == nil {
+			l.opts.Logger.Warn("projection has no lead", "projection", l.Name(), "error", err)
+			wait, retry = retry, min(2*retry, lastReconnect)
 		}
 		pause(ctx, wait)
 	}

@@ -108,6 +108,34 @@ func TestNudgeWakes(t *testing.T) {
 	eventually(t, pool, at("tally", 6))
 }
 
+// Nobody nudges: the poll finds what is there, and what comes (O4).
+func TestLostNudgeIsFoundByPolling_O4(t *testing.T) {
+	_, pool := database(t, "tally")
+	log := projectiontest.NewLog(life(0)...)
+	start(t, projections.NewRunner(pool, log, quick, &tally{name: "tally"}))
+	eventually(t, pool, at("tally", 3))
+	log.Append(life(1)...)
+	eventually(t, pool, at("tally", 6))
+}
+
+// A worker whose connection is gone has lost its lead with it; it, or another, goes
+// on from the checkpoint.
+func TestLostConnectionIsSurvived(t *testing.T) {
+	url, pool := database(t, "tally")
+	log := projectiontest.NewLog(life(0)...)
+	start(t, projections.NewRunner(pool, log, quick, &tally{name: "tally"}))
+	for n := 1; n <= 3; n++ {
+		eventually(t, pool, at("tally", int64(3*n)))
+		projectiontest.Owner(t, url, `select pg_terminate_backend(pid) from pg_locks
+			where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)
+		log.Append(life(n)...)
+	}
+	eventually(t, pool, at("tally", 12))
+	if got := positions(t, pool, "tally"); !slices.Equal(got, []int64{1, 3, 4, 6, 7, 9, 10, 12}) {
+		t.Fatalf("folded %v", got)
+	}
+}
+
 // An event that one projection cannot fold stops that one, there and visibly; its
 // neighbour goes on, and it goes on itself once it can (C15).
 func TestPoisonStopsOnlyItsProjection_C15(t *testing.T) {

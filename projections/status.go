@@ -90,7 +90,10 @@ func (l *lead) stalled(ctx context.Context, cause error) {
 		return // ended, not stalled
 	}
 	l.clean = false
-	l.opts.Logger.Error("projection stalled", "projection", l.Name(), "error", cause)
+	if l.reason != cause.Error() { // once, not at every retry
+		l.reason = cause.Error()
+		l.opts.Logger.Error("projection stalled", "projection", l.Name(), "error", cause)
+	}
 	var shard *int16
 	var position *int64
 	if e, ok := errors.AsType[*EventError](cause); ok {
@@ -112,7 +115,12 @@ func (l *lead) recovered(ctx context.Context, conn *pgxpool.Conn) {
 	if l.clean {
 		return
 	}
-	if _, err := conn.Exec(ctx, `delete from projection_stalls where name = $1`, l.Name()); err == nil {
-		l.clean = true
+	if _, err := conn.Exec(ctx, `delete from projection_stalls where name = $1`, l.Name()); err != nil {
+		return // the next round tries again
+	}
+	l.clean = true
+	if l.reason != "" {
+		l.reason = ""
+		l.opts.Logger.Info("projection goes on", "projection", l.Name())
 	}
 }
