@@ -63,11 +63,11 @@ type StreamDecoder interface {
 	//
 	// io.EOF is an answer that ended as it should. A *failure.Failure is one that did
 	// not: an error event, a malformed event, a missing terminator, no output at all
-	// (S4, S14, W8). Any other error is the body's own.
+	// (S4, S14, W8). Any other error is the body's own, before the answer was finished.
 	Next(c *neutral.Chunk) error
 	// Finished reports whether the answer has said why it ended. What may still
-	// follow is usage and the sentinel; nothing that follows can make the answer
-	// incomplete, and a lost connection no longer matters (S7, S14).
+	// follow is usage and the sentinel. A body that breaks after this ends the answer
+	// as it should (S7, S14).
 	Finished() bool
 	// Tally is what was read so far.
 	Tally() *neutral.Tally

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -77,28 +78,20 @@ func (a *attempt) end() {
 	a.cancel(errClosed)
 }
 
-// requestBody is a body that can be read once. It deliberately is not one that
-// net/http knows how to rewind: with an idempotency key it would send the request
-// a second time on its own, and each call that a provider sees is an attempt of
-// ours.
-type requestBody struct{ bytes.Reader }
-
-func (*requestBody) Close() error { return nil }
-
 func (a *attempt) send(rt http.RoundTripper, out dialect.Outbound, up *dialect.Upstream) (*Reply, *failure.Failure) {
 	trace := &httptrace.ClientTrace{
+		// net/http takes another connection only when nothing was written on the first.
+		GetConn:      func(string) { a.wrote.Store(false) },
 		GotConn:      func(httptrace.GotConnInfo) { stop(a.connect) },
 		WroteHeaders: func() { a.wrote.Store(true) },
 	}
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(a.ctx, trace), up.Method, up.URL, nil)
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(a.ctx, trace), up.Method, up.URL, bytes.NewReader(up.Body))
 	if err != nil {
 		a.end()
 		return nil, &failure.Failure{Class: failure.DeploymentGone, Code: "request_not_buildable"}
 	}
 	req.Header = up.Header
-	body := new(requestBody)
-	body.Reset(up.Body)
-	req.Body, req.ContentLength = body, int64(len(up.Body))
+	notReplayable(req.Header)
 
 	// RoundTrip, not Client.Do: a redirect would carry the credential and the prompt
 	// to an address that nobody configured (Z1).
@@ -117,6 +110,18 @@ func (a *attempt) send(rt http.RoundTripper, out dialect.Outbound, up *dialect.U
 		return nil, f
 	}
 	return r, nil
+}
+
+// notReplayable keeps net/http from sending a request twice on its own: it does so
+// after a lost reply when it finds an idempotency key, spelled exactly like this.
+// Each call that a provider sees is an attempt of ours. The name of a header has no
+// case to the provider.
+func notReplayable(h http.Header) {
+	const name = "Idempotency-Key"
+	if key := h[name]; key != nil {
+		delete(h, name)
+		h[strings.ToLower(name)] = key
+	}
 }
 
 // refused reads an error's body, as far as it comes in time, and names it (W4).

@@ -28,8 +28,8 @@ const (
 	reuseBytes = 4 << 10
 )
 
-// Reply is a provider's reply that has begun. It belongs to one goroutine, except
-// that Close may come from any.
+// Reply is a provider's reply that has begun. It belongs to one goroutine; to end it
+// from another, end the context that it was made with.
 type Reply struct {
 	*attempt
 	out    dialect.Outbound
@@ -69,7 +69,7 @@ func (r *Reply) notStream() *failure.Failure {
 	stop(r.firstOutput)
 	body, err := io.ReadAll(io.LimitReader(&firstByte{r: r.body, timer: r.firstByte}, maxErrorBody))
 	if err != nil {
-		return r.lost(err)
+		return r.broken(err)
 	}
 	if _, f := r.out.DecodeWhole(r.call.Request, body); f != nil {
 		return f
@@ -147,18 +147,22 @@ func (r *Reply) waited(began time.Time) {
 
 // finish turns what ended the reading into io.EOF or one class.
 func (r *Reply) finish(err error) error {
-	switch f, ok := errors.AsType[*failure.Failure](err); {
-	case errors.Is(err, io.EOF):
+	if errors.Is(err, io.EOF) {
 		r.complete = true
 		return io.EOF
-	case ok:
-		f.Status = r.status
-		return f
-	case r.decoder.Finished():
-		// The answer was complete; only its sentinel or the connection is gone.
-		return io.EOF
-	case errors.Is(err, errEncoding):
-		return &failure.Failure{Class: failure.BadPayload, Code: "content_encoding", Status: r.status, PossiblyBilled: true}
+	}
+	f, ok := errors.AsType[*failure.Failure](err)
+	if !ok {
+		f = r.broken(err)
+	}
+	f.Status = r.status
+	return f
+}
+
+// broken names a body that could not be read on.
+func (r *Reply) broken(err error) *failure.Failure {
+	if errors.Is(err, errEncoding) {
+		return r.bad("content_encoding")
 	}
 	f := r.lost(err)
 	f.Status = r.status
@@ -173,11 +177,12 @@ func (r *Reply) Answer() (neutral.Answer, *failure.Failure) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.body, maxWhole+1))
 	switch {
-	case errors.Is(err, errEncoding):
-		return neutral.Answer{}, r.bad("content_encoding")
 	case err != nil:
-		f := r.lost(err)
-		f.Status = r.status
+		f := r.broken(err)
+		if f.Class == failure.TimeoutFirstByte {
+			// It has begun to answer.
+			f.Class = failure.TimeoutAttempt
+		}
 		return neutral.Answer{}, f
 	case len(body) > maxWhole:
 		return neutral.Answer{}, r.bad("reply_too_large")
@@ -262,6 +267,16 @@ func (r *Reply) Close() {
 	_ = r.body.Close()
 }
 
+// readError is an error of the body. It hides what it wraps: net/http returns the
+// cause of a context that is over, which for a timer is a *failure.Failure, and that
+// must not pass for one that the decoder found.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return "provider: body: " + e.err.Error() }
+
+// Is finds sentinels only.
+func (e *readError) Is(target error) bool { return errors.Is(e.err, target) }
+
 // firstByte stops the limit of the first byte when that has come.
 type firstByte struct {
 	r     io.Reader
@@ -273,6 +288,9 @@ func (f *firstByte) Read(p []byte) (int, error) {
 	if n > 0 && f.timer != nil {
 		f.timer.Stop()
 		f.timer = nil
+	}
+	if err != nil && err != io.EOF {
+		err = &readError{err}
 	}
 	return n, err
 }

@@ -88,24 +88,22 @@ func (d *streamDecoder) Next(c *neutral.Chunk) error {
 // maxArena is how much memory for unescaped text a stream keeps (S9).
 const maxArena = 64 << 10
 
-// end names the end of the body. A finish reason is enough to be complete; [DONE]
-// is a courtesy (S14).
+// end names the end of the body. A finish reason is enough to be complete: [DONE] is
+// a courtesy, and what became of the connection after it no longer matters (S14).
 func (d *streamDecoder) end(err error) error {
+	if d.Finished() {
+		return d.done()
+	}
 	if _, ok := errors.AsType[*sse.FrameTooLargeError](err); ok {
 		return payload("frame_too_large")
 	}
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	stats := d.frames.Stats()
-	switch {
-	case d.Finished():
-		return d.done()
-	case stats.Events == 0 && stats.Stray > 0:
+	if stats := d.frames.Stats(); stats.Events == 0 && stats.Stray > 0 {
 		return payload("not_a_stream")
-	default:
-		return &failure.Failure{Class: failure.StreamTruncated, Code: "no_terminator", PossiblyBilled: true}
 	}
+	return &failure.Failure{Class: failure.StreamTruncated, Code: "no_terminator", PossiblyBilled: true}
 }
 
 // done is the end of an answer that its provider calls complete.
