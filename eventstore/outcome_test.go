@@ -1,17 +1,12 @@
 package eventstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
-	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-gateway/sluice/eventstore/pgserver"
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
@@ -87,11 +82,7 @@ func TestLostConnectionBeforeCommitIsRetried(t *testing.T) {
 // there and the same, and the chain holds: though COMMIT alone does not wait for
 // the disk.
 func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
-	server := pgtest.NewServer(t, pgserver.Options{Durable: true})
-	database := server.URL("")
-	if _, err := migrations.Migrate(t.Context(), database, false); err != nil {
-		t.Fatal(err)
-	}
+	server, database := newSlowToFlush(t)
 	s := openStore(t, Config{URL: database})
 	other := openStore(t, Config{URL: database})
 
@@ -99,6 +90,7 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 	defer cancel()
 	var mu sync.Mutex
 	var answered, delivered []Recorded
+	var stop atomic.Bool
 	enough := make(chan struct{})
 	subscribed := make(chan error, 1)
 	// The subscriber is of another process than most batches it reads.
@@ -113,7 +105,7 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 	var writers sync.WaitGroup
 	for w := range 16 {
 		writers.Go(func() {
-			for {
+			for !stop.Load() {
 				stream := newRequest()
 				by := s
 				if w == 0 {
@@ -121,7 +113,7 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 				}
 				r, err := by.Append(ctx, Append{Stream: stream, Events: happened(1)})
 				if err != nil {
-					return // the crash; what was not answered may be either way
+					continue // the crash; what was not answered may be either way
 				}
 				mu.Lock()
 				answered = append(answered, Recorded{Stream: stream, Position: r.Position})
@@ -136,10 +128,11 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	writers.Wait()
 	if err := server.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
+	stop.Store(true)
+	writers.Wait()
 	if _, err := s.VerifyChain(ctx, 0, Head{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +154,93 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 	t.Logf("%d in the log, %d answered, %d delivered", len(inLog), len(answered), len(delivered))
 }
 
+// newSlowToFlush starts a server that keeps what is committed without waiting in
+// memory for as long as it may, so that what nobody flushed is lost when it is killed.
+func newSlowToFlush(t *testing.T) (*pgserver.Server, string) {
+	t.Helper()
+	server := pgtest.NewServer(t, pgserver.Options{Durable: true})
+	database := server.URL("")
+	if _, err := migrations.Migrate(t.Context(), database, false); err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, database)
+	mustExec(t, conn, `alter system set wal_writer_delay = '10s'`)
+	mustExec(t, conn, `alter system set wal_writer_flush_after = '1GB'`)
+	mustExec(t, conn, `select pg_reload_conf()`)
+	return server, database
+}
+
+// Between COMMIT and barrier a batch is visible but not durable. Its caller is not
+// answered, and a reader gets it only once it cannot be lost any more.
+func TestReadersAndCallersWaitForTheDisk_E3(t *testing.T) {
+	_, database := newSlowToFlush(t)
+	proxy := newProxy(t, database)
+	writer, reader := openStore(t, Config{URL: proxy.url}), openStore(t, Config{URL: database})
+	conn := connect(t, database)
+	for _, c := range []struct {
+		name string
+		read func(after int64) (int, error)
+	}{
+		{"ReadAll", func(after int64) (int, error) {
+			events, err := reader.ReadAll(t.Context(), 0, after, 10)
+			return len(events), err
+		}},
+		{"Subscribe", func(after int64) (int, error) {
+			n, enough := 0, errors.New("enough")
+			err := reader.Subscribe(t.Context(), 0, after, func(_ context.Context, events []Recorded) error {
+				n += len(events)
+				return enough
+			}, SubscribeOptions{})
+			if errors.Is(err, enough) {
+				err = nil
+			}
+			return n, err
+		}},
+		{"Head", func(after int64) (int, error) {
+			head, err := reader.Head(t.Context(), 0)
+			return int(head.Position - after), err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := mustAppend(t, writer, newRequest(), 0, 1).Position
+			release := proxy.holdAt("sluice_barrier")
+			answered := make(chan error, 1)
+			go func() {
+				_, err := writer.Append(t.Context(), Append{Stream: newRequest(), Events: happened(1)})
+				answered <- err
+			}()
+			for visible := false; !visible; {
+				err := conn.QueryRow(t.Context(), `select exists (select from log_events where position > $1)`, before).Scan(&visible)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			var lsn string
+			var durable bool
+			err := conn.QueryRow(t.Context(), `select lsn::text, lsn <= pg_current_wal_flush_lsn() from pg_current_wal_insert_lsn() lsn`).Scan(&lsn, &durable)
+			if err != nil || durable {
+				t.Fatalf("the batch is durable before its barrier (%v): this test tests nothing", err)
+			}
+			select {
+			case err := <-answered:
+				t.Fatalf("answered before the barrier: %v", err)
+			default:
+			}
+			if n, err := c.read(before); err != nil || n != 1 {
+				t.Fatalf("read %d events, %v", n, err)
+			}
+			err = conn.QueryRow(t.Context(), `select $1::pg_lsn <= pg_current_wal_flush_lsn()`, lsn).Scan(&durable)
+			if err != nil || !durable {
+				t.Errorf("delivered before it was durable, %v", err)
+			}
+			release()
+			if err := <-answered; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func readEverything(t *testing.T, s *Store) []Recorded {
 	t.Helper()
 	var all []Recorded
@@ -178,131 +258,3 @@ func readEverything(t *testing.T, s *Store) []Recorded {
 
 // crashAfter is how many appends are answered before the server is killed.
 const crashAfter = 2000
-
-// proxy stands between a store and PostgreSQL and cuts a connection when told.
-type proxy struct {
-	url              string
-	network, address string
-
-	mu      sync.Mutex
-	at      string
-	forward bool
-	dead    bool // takes no new connections after the cut
-	down    bool
-	cut     bool
-	conns   []net.Conn
-}
-
-func newProxy(t *testing.T, database string) *proxy {
-	t.Helper()
-	config, err := pgconn.ParseConfig(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{}
-	p.network, p.address = pgconn.NetworkAddress(config.Host, config.Port)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(config.User, config.Password),
-		Host: listener.Addr().String(), Path: config.Database, RawQuery: "sslmode=disable",
-	}
-	p.url = u.String()
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { p.serve(client) })
-		}
-	})
-	t.Cleanup(func() {
-		listener.Close()
-		p.mu.Lock()
-		for _, c := range p.conns {
-			c.Close()
-		}
-		p.mu.Unlock()
-		serving.Wait()
-	})
-	return p
-}
-
-// cutAt cuts the next connection whose client mentions a statement, after the
-// server has answered or before it hears of it; dead makes it the last.
-func (p *proxy) cutAt(statement string, forward, dead bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.at, p.forward, p.dead, p.cut = statement, forward, dead, false
-}
-
-func (p *proxy) wasCut() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cut
-}
-
-func (p *proxy) serve(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial(p.network, p.address)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	p.mu.Lock()
-	p.conns = append(p.conns, client, server)
-	down := p.down
-	p.mu.Unlock()
-	if down {
-		return
-	}
-	answers := make(chan struct{})
-	go func() {
-		defer close(answers)
-		_, _ = io.Copy(client, server)
-		client.Close()
-	}()
-	buf := make([]byte, 1<<20)
-	for {
-		n, err := client.Read(buf)
-		if err != nil {
-			server.Close()
-			<-answers
-			return
-		}
-		if p.hit(buf[:n]) {
-			client.Close() // before the server can answer
-			if p.forward {
-				_, _ = server.Write(buf[:n])
-				// The server reads to the end, then hangs up.
-				if w, ok := server.(interface{ CloseWrite() error }); ok {
-					_ = w.CloseWrite()
-				}
-			} else {
-				server.Close()
-			}
-			<-answers
-			return
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			<-answers
-			return
-		}
-	}
-}
-
-// hit says that this is where to cut. Preparing a statement mentions it too, but
-// with its text.
-func (p *proxy) hit(sent []byte) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.at == "" || p.cut || !bytes.Contains(sent, []byte("\x00"+p.at+"\x00")) {
-		return false
-	}
-	p.cut, p.down = true, p.dead
-	return true
-}

@@ -21,8 +21,15 @@ where shard = $1 and position > $2 order by position limit $3`
 	sqlConfig = `select ` + rowColumns + ` from log_events
 where born = '1970-01-01 00:00:00+00' and shard = $1 and position > $2 order by position limit $3`
 
-	// One partition, one descent: the row that holds version $3 - 1 or the first
-	// after it starts the scan.
+	// One partition, two descents: where the row that holds version $3 begins, and the
+	// rows from there.
+	//
+	//	Limit
+	//	  InitPlan 1 (returns $0)
+	//	    ->  Limit
+	//	          ->  Index Scan Backward using log_events_2026_11_born_stream_expr_idx ...
+	//	  ->  Index Scan using log_events_2026_11_born_stream_expr_idx ...
+	//	        Index Cond: born = .. AND stream = .. AND (version - events) >= COALESCE($0, 0)
 	sqlStream = `select ` + rowColumns + ` from log_events
 where born = $1 and stream = $2 and version - events >= coalesce((
     select b.version - b.events from log_events b

@@ -1,0 +1,179 @@
+package eventstore
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// proxy stands between a store and PostgreSQL and cuts a connection when told.
+type proxy struct {
+	url              string
+	network, address string
+
+	mu      sync.Mutex
+	hold    string        // where to hold bytes back
+	release chan struct{} // until this is closed
+	at      string
+	forward bool
+	dead    bool // takes no new connections after the cut
+	down    bool
+	cut     bool
+	conns   []net.Conn
+	closed  chan struct{}
+}
+
+func newProxy(t *testing.T, database string) *proxy {
+	t.Helper()
+	config, err := pgconn.ParseConfig(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{closed: make(chan struct{})}
+	p.network, p.address = pgconn.NetworkAddress(config.Host, config.Port)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(config.User, config.Password),
+		Host: listener.Addr().String(), Path: config.Database, RawQuery: "sslmode=disable",
+	}
+	p.url = u.String()
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		close(p.closed)
+		p.mu.Lock()
+		for _, c := range p.conns {
+			c.Close()
+		}
+		p.mu.Unlock()
+		serving.Wait()
+	})
+	return p
+}
+
+// cutAt cuts the next connection whose client mentions a statement, after the
+// server has answered or before it hears of it; dead makes it the last.
+func (p *proxy) cutAt(statement string, forward, dead bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at, p.forward, p.dead, p.cut = statement, forward, dead, false
+}
+
+// holdAt holds the next message that mentions a statement, and what follows it,
+// back until release is called.
+func (p *proxy) holdAt(statement string) (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until := make(chan struct{})
+	p.hold, p.release = statement, until
+	return func() { close(until) }
+}
+
+// held splits what was sent at the message to hold back, if it is there.
+func (p *proxy) held(sent []byte) (first []byte, until chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hold == "" {
+		return sent, nil
+	}
+	// A Bind is its type, four bytes of length, an empty portal name, the statement's.
+	at := bytes.Index(sent, []byte("\x00"+p.hold+"\x00"))
+	if at < 5 || sent[at-5] != 'B' {
+		return sent, nil
+	}
+	p.hold = ""
+	return sent[:at-5], p.release
+}
+
+func (p *proxy) wasCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial(p.network, p.address)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	p.mu.Lock()
+	p.conns = append(p.conns, client, server)
+	down := p.down
+	p.mu.Unlock()
+	if down {
+		return
+	}
+	answers := make(chan struct{})
+	go func() {
+		defer close(answers)
+		_, _ = io.Copy(client, server)
+		client.Close()
+	}()
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			server.Close()
+			<-answers
+			return
+		}
+		if p.hit(buf[:n]) {
+			client.Close() // before the server can answer
+			if p.forward {
+				_, _ = server.Write(buf[:n])
+				// The server reads to the end, then hangs up.
+				if w, ok := server.(interface{ CloseWrite() error }); ok {
+					_ = w.CloseWrite()
+				}
+			} else {
+				server.Close()
+			}
+			<-answers
+			return
+		}
+		first, until := p.held(buf[:n])
+		_, err = server.Write(first)
+		if until != nil && err == nil {
+			select {
+			case <-until:
+			case <-p.closed:
+			}
+			_, err = server.Write(buf[len(first):n])
+		}
+		if err != nil {
+			<-answers
+			return
+		}
+	}
+}
+
+// hit says that this is where to cut. Preparing a statement mentions it too, but
+// with its text.
+func (p *proxy) hit(sent []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at == "" || p.cut || !bytes.Contains(sent, []byte("\x00"+p.at+"\x00")) {
+		return false
+	}
+	p.cut, p.down = true, p.dead
+	return true
+}
