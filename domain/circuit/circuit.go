@@ -160,11 +160,6 @@ func (c *Circuit) Throttled(now time.Time) bool { return now.Before(c.throttledU
 // throttle window was, as far as anybody has looked.
 func (c *Circuit) Free(now time.Time) bool { return !c.open && !c.Throttled(now) }
 
-// Idle reports whether the circuit knows nothing that forgetting it would change.
-func (c *Circuit) Idle(now time.Time) bool {
-	return c.Free(now) && len(c.failures) == 0 && len(c.callers) == 0
-}
-
 // Ask is whether a call may pass now, whether it would be the half-open probe, and
 // if it may not, until when. It changes nothing: a call must pass several circuits,
 // and a probe must not be spent on one while another says no.
@@ -235,13 +230,14 @@ func (c *Circuit) giveBack() { c.trial = time.Time{} }
 // succeeded closes the circuit outright (H1). Without a probe under way the answer
 // belongs to a call from before the circuit opened, which says nothing of now.
 func (c *Circuit) succeeded() Change {
-	if c.open && c.trial.IsZero() {
+	if !c.open {
+		c.failures, c.callers = nil, nil
 		return Change{}
 	}
-	closed := Change{}
-	if c.open {
-		closed = Change{To: Closed, Cause: c.cause}
+	if c.trial.IsZero() {
+		return Change{}
 	}
+	closed := Change{To: Closed, Cause: c.cause}
 	c.reset()
 	return closed
 }

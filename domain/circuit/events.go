@@ -64,13 +64,14 @@ type Change struct {
 
 // Event is the change as the log has it, nil for none.
 func (c Change) Event(n Name) any {
+	until := c.Until.UTC()
 	switch {
 	case c.Throttle:
-		return ThrottleWindowOpened{Name: n, Cause: c.Cause, Until: c.Until}
+		return ThrottleWindowOpened{Name: n, Cause: c.Cause, Until: until}
 	case c.To == Open:
-		return CircuitOpened{Name: n, Cause: c.Cause, Until: c.Until, Trips: c.Trips}
+		return CircuitOpened{Name: n, Cause: c.Cause, Until: until, Trips: c.Trips}
 	case c.To == HalfOpen:
-		return CircuitHalfOpened{Name: n, Cause: c.Cause, Until: c.Until}
+		return CircuitHalfOpened{Name: n, Cause: c.Cause, Until: until}
 	case c.To == Closed:
 		return CircuitClosed{Name: n, Cause: c.Cause}
 	}

@@ -1,0 +1,78 @@
+package health
+
+import (
+	"time"
+
+	"github.com/sluice-gateway/sluice/domain/circuit"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/eventstore"
+)
+
+// Circuit is one circuit as GET /v1/health lists it.
+type Circuit struct {
+	Kind     circuit.Kind  `json:"kind"`
+	Provider string        `json:"provider"`
+	Model    string        `json:"model"`
+	State    circuit.State `json:"state"`
+	Until    time.Time     `json:"until"`
+	Cause    string        `json:"cause"`
+	// Masked hides the provider from callers, never from the operator (X1).
+	Masked bool `json:"-"`
+}
+
+// Open lists the circuits that are not closed, in a fixed order (H9).
+func (r *Registry) Open(now time.Time) []Circuit {
+	var views []circuit.View
+	for _, e := range r.entries() {
+		e.mu.Lock()
+		v, ok := circuit.ViewOf(e.name, &e.circuit, now)
+		e.mu.Unlock()
+		if ok {
+			views = append(views, v)
+		}
+	}
+	circuit.SortViews(views)
+	list := make([]Circuit, len(views))
+	for i, v := range views {
+		list[i] = Circuit{
+			Kind: v.Kind, Provider: v.Provider, Model: v.Model, State: v.State,
+			Until: v.Until.UTC(), Cause: string(v.Cause.Class), Masked: v.Masked,
+		}
+	}
+	return list
+}
+
+// entries are all circuits at one moment. Looking at each of them happens without
+// the registry's lock.
+func (r *Registry) entries() []*entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries := make([]*entry, 0, len(r.circuits))
+	for _, e := range r.circuits {
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// Restore takes over what the log tells of circuits that are still open, so that a
+// restart does not forget them. Call it before the first claim, with the events of
+// the circuits' streams in the log's order: nothing older than
+// circuit.MaxThrottleWindow matters. What this release cannot read is passed over:
+// no money hangs on it (C15).
+func (r *Registry) Restore(recorded []eventstore.Recorded, now time.Time) {
+	var h circuit.History
+	for _, rec := range recorded {
+		if e, err := event.Decode(rec.Type, rec.Version, rec.Data); err == nil {
+			h.Apply(rec.Meta.Worker, e)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range h.Remembered(now) {
+		e := r.entry(m.Name)
+		e.mu.Lock()
+		e.circuit = m.Circuit
+		e.settle(now)
+		e.mu.Unlock()
+	}
+}
