@@ -54,6 +54,31 @@ func TestRebuildBesideLiveTraffic_E4(t *testing.T) {
 	}
 }
 
+// A switch never takes readers back in time: what the live view gained while the
+// rebuild was finishing is in the new one, without a runner that catches up.
+func TestSwitchDoesNotGoBack(t *testing.T) {
+	_, pool := database(t, "tally")
+	log := projectiontest.NewLog(life(0)...)
+	stop := start(t, projections.NewRunner(pool, log, quick, &tally{name: "tally"}))
+	eventually(t, pool, at("tally", 3))
+	gained := false
+	err := projections.NewRebuilder(pool, log).Rebuild(t.Context(), &tally{name: "tally"}, func(projections.Progress) {
+		if gained {
+			return
+		}
+		gained = true
+		log.Append(life(1)...)
+		eventually(t, pool, at("tally", 6))
+		stop()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := positions(t, pool, "tally"); !slices.Equal(got, []int64{1, 3, 4, 6}) {
+		t.Fatalf("right after the switch: %v", got)
+	}
+}
+
 // An interrupted rebuild goes on at its checkpoint: what it did is not done again
 // (M15). The duplicate key of a tally would say so.
 func TestRebuildIsResumed_M15(t *testing.T) {
