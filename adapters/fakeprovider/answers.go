@@ -18,6 +18,8 @@ var filler = spaced("the quick brown fox jumps over the lazy dog and then it sle
 // of cut inside a character happens.
 var cjkFiller = spaced("你好 世界 🙂 çava 日本語 👩‍💻 한국어")
 
+var refusalWords = []string{"I'm", " sorry,", " I", " can't", " help", " with", " that."}
+
 // spaced splits a text into words that keep the space before them.
 func spaced(text string) []string {
 	words := strings.Fields(text)
@@ -44,8 +46,10 @@ func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer
 	}
 	switch calls := toolCallsWanted(p, in); {
 	case p.answer.empty:
-	case p.answer.refusal:
-		a.refusal = []string{"I'm", " sorry,", " I", " can't", " help", " with", " that."}
+	case p.answer.refusal > 0:
+		for i := range p.answer.refusal {
+			a.refusal = append(a.refusal, refusalWords[i%len(refusalWords)])
+		}
 	case calls > 0:
 		if p.answer.textFirst {
 			a.text = words([]string{"let me look"}, 3, filler)

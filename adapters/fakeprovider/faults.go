@@ -95,7 +95,7 @@ func answerFaults() []fault {
 		{"empty-tools", "", "tool_calls: [] beside the text", "empty-tools", set(func(p *plan) { p.answer.form.emptyTools = true })},
 		{"merged-role", "", "role and first content in one chunk", "merged-role", set(func(p *plan) { p.answer.form.mergedRole = true })},
 		{"no-role", "", "no chunk carries the role", "no-role", set(func(p *plan) { p.answer.form.noRoleChunk = true })},
-		{"refusal", "", "the model refuses", "refusal", set(func(p *plan) { p.answer.refusal = true })},
+		{"refusal", "[N]", "the model refuses, in N words", "refusal:300", counted(len(refusalWords), func(p *plan, n int) { p.answer.refusal = max(n, 1) })},
 		{"empty", "", "a completion without any output", "empty", set(func(p *plan) { p.answer.empty = true })},
 		{"finish", "REASON", "end with this finish_reason (error, length, content_filter, anything)", "finish:error", applyFinish},
 	}

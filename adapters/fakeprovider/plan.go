@@ -52,7 +52,7 @@ type answerPlan struct {
 	cjk       bool
 	bigBytes  int // one chunk of so many bytes; 0: none
 	empty     bool
-	refusal   bool
+	refusal   int  // words of a refusal, 0 for none
 	calls     int  // tool calls; 0: as the request asks
 	textFirst bool // text before the calls
 	finish    string

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
@@ -20,8 +19,8 @@ func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outc
 		return w.attemptFailed(call, &failure.Failure{Class: failure.ProviderAuth, Code: "credential_missing"}, walk.Report{}), nil
 	}
 	begun := w.g.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, call.Timeouts.Total, context.DeadlineExceeded)
-	reply, f := w.g.Providers.Do(ctx, provider.Call{
+	upstream, cancel := upstreamContext(ctx, call)
+	reply, f := w.g.Providers.Do(upstream, provider.Call{
 		Protocol: call.Rung.Provider.Protocol, BaseURL: call.Rung.Provider.BaseURL, Secret: secret,
 		UpstreamModel: call.Rung.Deployment.UpstreamModel, Request: w.req, Stream: call.Stream,
 		IdempotencyKey: w.upstreamKey(call), Limits: limitsOf(call.Timeouts),
@@ -83,8 +82,12 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 		Usage: ans.Usage, FirstOutput: ans.FirstOutput.String(), TTFT: a.ttft,
 		DeliveredTokens: estimateTokens(ans.OutputBytes, 0),
 	}
-	if f == nil && ans.Empty {
+	switch {
+	case f != nil:
+	case ans.Empty:
 		f = &failure.Failure{Class: failure.EmptyCompletion, Status: a.reply.Status()}
+	case ans.FirstOutput == neutral.Refusal && a.call.Rung.Policy.FailoverOnRefusal:
+		f = &failure.Failure{Class: failure.Refusal, Status: a.reply.Status()}
 	}
 	if f != nil {
 		return w.attemptFailed(a.call, f, report), nil
@@ -107,36 +110,6 @@ func (w *walker) replyMeta() dialect.Meta {
 	return dialect.Meta{RequestID: w.id, Model: w.req.Model}
 }
 
-// begin reads a stream up to its first semantic output (S1). Until then the
-// preamble is held back, nothing has been sent, and a failure may still go to
-// another route (S5).
-func (a *answer) begin() (walk.Move, *Outcome) {
-	enc := a.w.in.Dialect.NewStream(a.w.req, a.w.replyMeta())
-	var held []byte
-	for {
-		chunk, err := a.reply.Next()
-		if err == nil && len(held)+len(chunk.Raw) > preambleBytes {
-			err = &failure.Failure{Class: failure.BadPayload, Code: "preamble_too_large", PossiblyBilled: true}
-		}
-		if err == nil {
-			held, err = encode(enc, held, chunk)
-		}
-		if err != nil {
-			return a.brokenBefore(err), nil
-		}
-		if chunk.Semantic() {
-			a.ttft = a.w.g.Now().Sub(a.begun)
-			s := &streaming{answer: a, enc: enc, first: held}
-			s.noteHold(chunk)
-			return walk.Move{}, &Outcome{RequestID: a.w.id, Facts: a.w.facts, Stream: s.run}
-		}
-	}
-}
-
-// preambleBytes bounds what is held back before the first output: role chunks and
-// comments are tens of bytes, so a megabyte of them is no preamble.
-const preambleBytes = 1 << 20
-
 // encode says a chunk in the caller's dialect; one that cannot be said is a bad
 // payload.
 func encode(enc dialect.StreamEncoder, dst []byte, c *neutral.Chunk) ([]byte, error) {
@@ -145,17 +118,6 @@ func encode(enc dialect.StreamEncoder, dst []byte, c *neutral.Chunk) ([]byte, er
 		return dst, &failure.Failure{Class: failure.BadPayload, Code: "not_encodable", PossiblyBilled: true}
 	}
 	return out, nil
-}
-
-// brokenBefore is an answer that ended before its first output.
-func (a *answer) brokenBefore(err error) walk.Move {
-	defer a.release()
-	f, ok := errors.AsType[*failure.Failure](err)
-	if !ok {
-		// A proper end without any output.
-		f = &failure.Failure{Class: failure.EmptyCompletion, Status: a.reply.Status()}
-	}
-	return a.w.attemptFailed(a.call, f, a.report())
 }
 
 // report is what was seen of a stream so far.

@@ -108,6 +108,10 @@ type Controls struct {
 	// ClientRetry is the SDK's own retry count: a client's retry is a new request.
 	ClientRetry int
 	Correlation string
+	// Conversation is the caller's own name for the conversation, a hint.
+	Conversation string
+	// Hold asks for an answer that begins when it is complete (S13).
+	Hold bool
 	// IdempotencyKey is the caller's, empty for none (I1).
 	IdempotencyKey string
 }

@@ -3,14 +3,18 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/usage"
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -280,5 +284,97 @@ func TestBadRequestsAreRefusedInOneEvent_N1_A9(t *testing.T) {
 		if diff := cmp.Diff([]string{"request_refused"}, b.log.moves(t)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestHeldAnswersFailOverInTheMiddle_S13(t *testing.T) {
+	b := newBench(t, "fake-cut:3", "fake-words:8")
+	out := b.with(func(c *gateway.Controls) { c.Hold = true }).chat(t.Context(), stream)
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	var c collector
+	if err := out.Stream(t.Context(), &c); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.sent.String(); strings.Count(got, "[DONE]") != 1 || strings.Contains(got, `"error"`) || out.Facts.Provider != "p1" {
+		t.Errorf("served by %s:\n%s", out.Facts.Provider, got)
+	}
+	b.log.nothingHeld(t)
+}
+
+func TestARefusalIsAnsweredElsewhereWhereTheModelOptsIn_W7(t *testing.T) {
+	for name, body := range map[string]string{"stream": stream, "whole": whole} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "fake-refusal", "fake-ok")
+			b.policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
+			got := answerOf(t, b.chat(t.Context(), body))
+			if strings.Contains(got, `"refusal":"`) || !strings.Contains(got, "model") {
+				t.Errorf("the refused output reached the client:\n%s", got)
+			}
+			moves := b.log.moves(t)
+			if !slices.Contains(moves, "attempt_failed refusal") || !slices.Contains(moves, "attempt_reserved failover") {
+				t.Errorf("moves %v", moves)
+			}
+		})
+	}
+	b := newBench(t, "fake-refusal", "fake-ok")
+	if got := answerOf(t, b.chat(t.Context(), stream)); !strings.Contains(got, `"refusal":"`) {
+		t.Errorf("without the policy a refusal is the model's answer:\n%s", got)
+	}
+}
+
+func TestARefusalLongerThanTheBufferCommits_W7(t *testing.T) {
+	b := newBench(t, "fake-refusal:300", "fake-ok")
+	b.policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
+	if got := answerOf(t, b.chat(t.Context(), strings.Replace(stream, `"max_tokens":50`, `"max_tokens":500`, 1))); !strings.Contains(got, `"refusal":"`) {
+		t.Errorf("got\n%s", got)
+	}
+	if n := b.provider.Ledger().Total; n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestADrainedAnswerIsSettledOnItsUsage_S7(t *testing.T) {
+	b := newBench(t, "fake-words:40")
+	b.objects.Providers[0].OnClientCancel = catalog.Drain
+	ctx, leave := context.WithCancel(t.Context())
+	out := b.chat(ctx, stream)
+	var c collector
+	c.before = func(string) error { leave(); return errors.New("gone") }
+	_ = out.Stream(ctx, &c)
+	want := []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled reported", "request_finalized client_cancelled"}
+	if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+		t.Error(diff)
+	}
+	for _, e := range b.log.events(t) {
+		if r, ok := e.(request.AttemptReserved); ok && r.OnClientCancel != "drain" {
+			t.Errorf("the choice is not on the attempt: %q", r.OnClientCancel)
+		}
+	}
+}
+
+func TestSilenceFailsOverOnceWithoutASecondCall_W11(t *testing.T) {
+	for name, fault := range map[string]string{
+		"accepts and stays silent": "fake-silence", "sends headers and stays silent": "fake-headers",
+		"trickles comments": "fake-trickle:20ms",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fault, "fake-ok")
+			b.objects.Deployments[0].Timeouts = catalog.Timeouts{
+				FirstByte: catalog.Duration(150 * time.Millisecond), FirstOutput: catalog.Duration(300 * time.Millisecond),
+			}
+			if got := answerOf(t, b.chat(t.Context(), stream)); !strings.Contains(got, "[DONE]") {
+				t.Fatalf("got %s", got)
+			}
+			calls := map[string]int{}
+			for _, c := range b.provider.Ledger().Calls {
+				calls[c.Model]++
+			}
+			if calls[fault] != 1 || calls["fake-ok"] != 1 {
+				t.Errorf("calls %v", calls)
+			}
+			b.log.nothingHeld(t)
+		})
 	}
 }

@@ -38,10 +38,20 @@ type bench struct {
 	*gateway.Gateway
 	log      *memoryLog
 	provider *fakeprovider.Server
-	snapshot *catalog.Snapshot
 	key      *catalog.Key
 	client   *provider.Client
+	objects  catalog.Objects
+	controls gateway.Controls
 }
+
+// with sends what follows under other controls.
+func (b *bench) with(edit func(*gateway.Controls)) *bench {
+	edit(&b.controls)
+	return b
+}
+
+// policy changes the model's policy.
+func (b *bench) policy(edit func(*catalog.Policy)) { edit(&b.objects.Models[0].Policy) }
 
 // newBench serves the model "m" over one deployment a name: fake-provider model
 // names, which say how the calls of that rung end.
@@ -49,7 +59,9 @@ func newBench(t *testing.T, upstreamModels ...string) *bench {
 	t.Helper()
 	fake := fakeprovider.Start(t, fakeprovider.Options{})
 	b := &bench{log: newMemoryLog(), provider: fake}
-	b.snapshot, b.key = catalogOf(t, fake.URL()+"/v1", upstreamModels)
+	b.objects = objectsOf(fake.URL()+"/v1", upstreamModels)
+	b.key = &catalog.Key{ID: "key1", Tenant: "acme"}
+	b.controls.Fallback = walk.FallbackAny
 	b.client = provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.OpenAI: chat.Outbound{}}})
 	t.Cleanup(b.client.Close)
 	b.Gateway = gateway.New(gateway.Config{
@@ -64,8 +76,7 @@ func newBench(t *testing.T, upstreamModels ...string) *bench {
 
 var estimator = sync.OnceValue(tokens.NewEstimator)
 
-func catalogOf(t *testing.T, baseURL string, upstreamModels []string) (*catalog.Snapshot, *catalog.Key) {
-	t.Helper()
+func objectsOf(baseURL string, upstreamModels []string) catalog.Objects {
 	in, out := decimal.RequireFromString("3"), decimal.RequireFromString("15")
 	objects := catalog.Objects{
 		Tenants: []catalog.Tenant{{ID: "acme", Budgets: []catalog.Budget{{Scope: "organization", LimitUSD: "1", Per: catalog.PerMonth}}}},
@@ -78,8 +89,10 @@ func catalogOf(t *testing.T, baseURL string, upstreamModels []string) (*catalog.
 		objects.Deployments = append(objects.Deployments, d)
 		objects.Models[0].Chain = append(objects.Models[0].Chain, catalog.Rung{Deployment: d.ID})
 	}
-	return catalog.NewSnapshot(objects), &catalog.Key{ID: "key1", Tenant: "acme"}
+	return objects
 }
+
+func (b *bench) snapshot() *catalog.Snapshot { return catalog.NewSnapshot(b.objects) }
 
 // chat sends a body and returns the outcome.
 func (b *bench) chat(ctx context.Context, body string) *gateway.Outcome {
@@ -88,9 +101,10 @@ func (b *bench) chat(ctx context.Context, body string) *gateway.Outcome {
 
 // keyed is chat under an idempotency key.
 func (b *bench) keyed(ctx context.Context, key, body string) *gateway.Outcome {
+	controls := b.controls
+	controls.IdempotencyKey = key
 	return b.Serve(ctx, gateway.Incoming{
-		Dialect: chat.Inbound{}, Body: []byte(body), Key: b.key, Snapshot: b.snapshot,
-		Controls: gateway.Controls{Fallback: walk.FallbackAny, IdempotencyKey: key}, At: time.Now(),
+		Dialect: chat.Inbound{}, Body: []byte(body), Key: b.key, Snapshot: b.snapshot(), Controls: controls, At: time.Now(),
 	})
 }
 

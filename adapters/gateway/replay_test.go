@@ -105,7 +105,7 @@ func TestAnotherWorkerNeverRunsItAgain_I3(t *testing.T) {
 	other := gateway.New(b.Config)
 	in := func(body string) gateway.Incoming {
 		return gateway.Incoming{
-			Dialect: b.dialect(), Body: []byte(body), Key: b.key, Snapshot: b.snapshot,
+			Dialect: b.dialect(), Body: []byte(body), Key: b.key, Snapshot: b.snapshot(),
 			Controls: gateway.Controls{IdempotencyKey: "k"}, At: b.Now(),
 		}
 	}

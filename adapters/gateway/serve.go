@@ -1,9 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
@@ -33,14 +33,14 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 		return w.refuse(ctx, req.Model, unresolved(err))
 	}
 	w.req = req
-	w.machine = walk.New(g.walkRequest(in, req, plan), walk.Rungs(plan), g.Health)
+	w.machine = walk.New(w.walkRequest(in, req, plan), walk.Rungs(plan), g.Health)
 	return w.run(ctx)
 }
 
 // walkRequest is what the walk knows from the start. Everything a later decision
 // depends on is fixed here (N14).
-func (g *Gateway) walkRequest(in Incoming, req *dialect.Request, plan catalog.Plan) walk.Request {
-	tokens := g.Estimator.Estimate(req)
+func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Plan) walk.Request {
+	tokens := w.g.Estimator.Estimate(req)
 	deadline := walk.DefaultRequestDeadline
 	if d := in.Controls.Deadline; d > 0 {
 		deadline = min(deadline, d)
@@ -60,8 +60,17 @@ func (g *Gateway) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pl
 		},
 		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
 		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: walk.Auto,
-		Deadline: in.At.Add(deadline), Budgets: budgets,
+		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,
+		Conversation: w.conversation(req),
 	}
+}
+
+// conversation is the caller's best hint at which conversation this is: what it
+// says outright, then what its dialect has for it. Without any the request is a
+// conversation of its own.
+func (w *walker) conversation(req *dialect.Request) string {
+	c := w.in.Controls
+	return cmp.Or(c.Conversation, req.Hints.PromptCacheKey, req.Hints.User, c.IdempotencyKey, w.id)
 }
 
 // maxAttempts is the operator's bound of the root model, which a caller may only
@@ -113,10 +122,6 @@ func (g *Gateway) newWalker(in Incoming) *walker {
 	id := g.NewID().String()
 	return &walker{g: g, in: in, id: id, stream: "request/" + id, shard: g.ShardOf(in.Key.Tenant)}
 }
-
-// retryStoreAfter is what a caller is told when the log is away: long enough for a
-// database to fail over, short enough to be back soon.
-const retryStoreAfter = 2 * time.Second
 
 // unavailable is our own fault, said as such (A2, O5).
 func (w *walker) unavailable() *Outcome {

@@ -47,6 +47,9 @@ func (s *streaming) run(ctx context.Context, out Writer) error {
 	w := newAliveWriter(out, s.enc)
 	defer w.stop()
 	err := s.pump(w)
+	if _, broke := errors.AsType[*failure.Failure](err); err != nil && !broke {
+		s.drain()
+	}
 	return s.settle(ctx, w, err)
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
@@ -101,10 +102,39 @@ func (w *walker) finish(ctx context.Context, move walk.Move) *Outcome {
 
 func (w *walker) failed(e *apierror.Error) *Outcome {
 	e.RequestID = w.id
-	if e.Code == apierror.GatewayUnavailable && e.RetryAfter == 0 {
-		e.RetryAfter = retryStoreAfter
+	if e.RetryAfter == 0 {
+		e.RetryAfter = w.wayOn(e)
 	}
 	return &Outcome{RequestID: w.id, Facts: w.facts, Err: e, Gone: e.Code == apierror.Code(request.CodeClientCancelled)}
+}
+
+// The soonest way on where the walk knows none (W20).
+const (
+	// retryStoreAfter: long enough for a database to fail over, short enough to be
+	// back soon.
+	retryStoreAfter = 2 * time.Second
+	// retryRouteAfter is how long a circuit stays open by default (H1), and a throttle
+	// window without a Retry-After (H2).
+	retryRouteAfter = 30 * time.Second
+	// retryConfigAfter is how soon a change of configuration is felt (C11).
+	retryConfigAfter = 15 * time.Second
+)
+
+// wayOn is when coming back may help: every 429 and 503 of ours says it (W20).
+func (w *walker) wayOn(e *apierror.Error) time.Duration {
+	status := e.HTTPStatus()
+	switch {
+	case status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable:
+		return 0
+	case e.Code == apierror.GatewayUnavailable:
+		return retryStoreAfter
+	case !e.ResetsAt.IsZero():
+		return max(e.ResetsAt.Sub(w.g.Now()), time.Second)
+	case e.Code == apierror.ProviderThrottled, e.Code == apierror.UpstreamExhausted:
+		return retryRouteAfter
+	default:
+		return retryConfigAfter
+	}
 }
 
 // noteFacts keeps what the reply headers tell of the attempt that is being made.
@@ -125,7 +155,7 @@ func (w *walker) errorOf(a walk.Answer) *apierror.Error {
 	e.RetryAfter, e.Relay = a.RetryAfter, a.Relay
 	if a.AllOpen && a.Code == request.CodeUpstreamExhausted {
 		// Nobody was called: the circuits say that coming back later may help.
-		e.Status = 503
+		e.Status = http.StatusServiceUnavailable
 	}
 	for _, s := range a.Attempts {
 		e.Attempts = append(e.Attempts, apierror.Attempt{

@@ -73,21 +73,24 @@ type RouteSkipped struct {
 // AttemptReserved holds an attempt's worst case, before the provider is called
 // (M2). The prices that will settle it are fixed here (M4).
 type AttemptReserved struct {
-	Attempt         int           `json:"attempt"`
-	Rung            int           `json:"rung"`
-	Kind            AttemptKind   `json:"kind"`
-	Tenant          string        `json:"tenant"`
-	Provider        string        `json:"provider"`
-	Model           string        `json:"model"`
-	Deployment      string        `json:"deployment"`
-	ProviderKey     string        `json:"provider_key,omitempty"`
-	CredentialOwner Owner         `json:"credential_owner"`
-	FallbackKind    FallbackKind  `json:"fallback_kind"`
-	FallbackDepth   int           `json:"fallback_depth"`
-	Masked          bool          `json:"masked,omitempty"`
-	Estimate        Estimate      `json:"estimate"`
-	Prices          money.Prices  `json:"prices"`
-	Reserved        money.NanoUSD `json:"reserved_nanousd"`
+	Attempt         int          `json:"attempt"`
+	Rung            int          `json:"rung"`
+	Kind            AttemptKind  `json:"kind"`
+	Tenant          string       `json:"tenant"`
+	Provider        string       `json:"provider"`
+	Model           string       `json:"model"`
+	Deployment      string       `json:"deployment"`
+	ProviderKey     string       `json:"provider_key,omitempty"`
+	CredentialOwner Owner        `json:"credential_owner"`
+	FallbackKind    FallbackKind `json:"fallback_kind"`
+	FallbackDepth   int          `json:"fallback_depth"`
+	Masked          bool         `json:"masked,omitempty"`
+	// OnClientCancel is what becomes of the call when the client leaves: cancel or
+	// drain (S7).
+	OnClientCancel string        `json:"on_client_cancel,omitempty"`
+	Estimate       Estimate      `json:"estimate"`
+	Prices         money.Prices  `json:"prices"`
+	Reserved       money.NanoUSD `json:"reserved_nanousd"`
 	// Holds are the counters that carry the reservation, so that settling releases
 	// exactly them even when the budgets have changed since.
 	Holds []string `json:"holds,omitempty"`

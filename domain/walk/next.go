@@ -199,7 +199,7 @@ func (m *Machine) spent(now time.Time) *Move {
 		end := m.exhausted(now, "attempts_exhausted")
 		return &end
 	}
-	if m.req.Deadline.Sub(now) < DefaultMinAttemptTime {
+	if m.outputBy().Sub(now) < DefaultMinAttemptTime {
 		end := m.finish(Answer{Code: request.CodeDeadlineExceeded, Retryable: true}, request.Failed, now, "time_exhausted")
 		return &end
 	}
@@ -235,7 +235,7 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 		Attempt: len(m.attempts) + 1, Rung: r.Index, Kind: kind, Tenant: m.req.Admitted.Tenant,
 		Provider: r.Provider.ID, Model: r.Model, Deployment: r.Deployment.ID, ProviderKey: key,
 		CredentialOwner: request.Operator, FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth,
-		Masked: r.Deployment.Masked, Estimate: estimate, Prices: r.Deployment.Prices, Reserved: worst,
+		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: worst,
 	}
 	for _, l := range limits {
 		reserved.Holds = append(reserved.Holds, string(l.Key))

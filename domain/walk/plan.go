@@ -8,10 +8,10 @@ import (
 // Rungs lays a plan out in the order in which the walk looks at it.
 func Rungs(p catalog.Plan) []Rung {
 	var rungs []Rung
-	for _, stage := range p.Stages {
+	for i, stage := range p.Stages {
 		for _, c := range stage.Rungs {
 			rungs = append(rungs, Rung{
-				Index: c.Index, Model: stage.Model.Slug, Root: stage.Model.Slug == p.CanonicalModel,
+				Index: c.Index, Stage: i, Model: stage.Model.Slug, Root: stage.Model.Slug == p.CanonicalModel,
 				Unresolved: request.SkipReason(c.Skip), Deployment: c.Deployment, Provider: c.Provider,
 				Policy: stage.Policy,
 			})

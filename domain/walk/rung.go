@@ -12,6 +12,9 @@ import (
 type Rung struct {
 	// Index is the rung's place in the whole plan, as the trail shows it.
 	Index int
+	// Stage is the uninterrupted run of one model's rungs that this one belongs to;
+	// nothing reorders rungs across stages (N19).
+	Stage int
 	// Model is the exact model that this rung serves; Root is true while it is the
 	// model that the caller's name resolved to.
 	Model string

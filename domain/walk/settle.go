@@ -28,7 +28,14 @@ type Report struct {
 func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report) {
 	s := m.settlementOf(a)
 	s.Basis, s.Usage = usage.BasisReported, usage.Usage{Input: usage.Of(0), Output: usage.Of(0)}
-	if f.PossiblyBilled {
+	switch {
+	case r.Usage.Usable():
+		// An answer that nobody got, such as a refusal that was taken elsewhere: the
+		// provider bills it, the customer is not charged (M7).
+		s.Usage = r.Usage
+		s.Amounts, s.Basis = price(a.reserved, r.Usage, s.Basis)
+		s.Charge = 0
+	case f.PossiblyBilled:
 		s.Basis, s.Usage = usage.BasisUnknown, r.Usage
 	}
 	m.settle(a, s)

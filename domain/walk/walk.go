@@ -67,7 +67,13 @@ type Request struct {
 	// (S11).
 	Mode     UpstreamMode
 	Deadline time.Time
-	Budgets  []catalog.Budget
+	// Hold withholds a stream until it is complete, so that a break inside it may
+	// still fail over (S13).
+	Hold bool
+	// Conversation is the caller's hint at which conversation this is: it places the
+	// request among equal routes (T3) and is never stored (K1).
+	Conversation string
+	Budgets      []catalog.Budget
 }
 
 // Machine holds the decision state of one request. It is not safe for concurrent
@@ -120,7 +126,7 @@ type attempt struct {
 
 // New makes the machine of one request over the rungs of its plan.
 func New(req Request, rungs []Rung, world World) *Machine {
-	return &Machine{req: req, rungs: rungs, world: world}
+	return &Machine{req: req, rungs: placed(rungs, req), world: world}
 }
 
 // Move is the machine's answer: what to do. What has to be written first is in

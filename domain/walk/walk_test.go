@@ -336,7 +336,8 @@ func TestThrottleRules_T1_T2_T4(t *testing.T) {
 				r.Policy.FailoverMode, r.Policy.ThrottleCacheThreshold = tc.mode, tc.threshold
 			})
 			world := &sim.World{Cache: map[string]float64{"d0": tc.cache}}
-			run := sim.Walk(walk.New(request1(), []walk.Rung{r, rung(1)}, world),
+			next := rung(1, func(r *walk.Rung) { r.Stage = 1 }) // where affinity cannot put it first
+			run := sim.Walk(walk.New(request1(), []walk.Rung{r, next}, world),
 				script(map[string][]sim.Ending{"d0": {fails(failure.Throttled)}, "d1": {serves()}}), nil, noon)
 			if got := decisions(run); !slices.Equal(got, []request.ThrottleDecision{tc.want}) {
 				t.Errorf("decided %v, want %s", got, tc.want)

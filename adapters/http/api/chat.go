@@ -29,6 +29,9 @@ func (a *API) chatCompletions(ctx context.Context, c *call) *edge.Reply {
 // maxIdempotencyKey bounds a caller's key; the field's usual limit.
 const maxIdempotencyKey = 255
 
+// maxConversation bounds the part of a conversation's name that is looked at.
+const maxConversation = 1024
+
 // maxClientID bounds the ids that a caller gives us to keep.
 const maxClientID = 128
 
@@ -44,6 +47,17 @@ func controlsOf(h http.Header) (gateway.Controls, *apierror.Error) {
 			return c, badHeader("x-sluice-fallback", "any, same-model or none")
 		}
 	}
+	switch v := h.Get("X-Sluice-Hold"); v {
+	case "":
+	case "complete":
+		c.Hold = true
+	default:
+		return c, badHeader("x-sluice-hold", "complete")
+	}
+	// A hint that is too long is shortened, not refused: it only has to be the same
+	// from turn to turn.
+	c.Conversation = h.Get("X-Sluice-Conversation")
+	c.Conversation = c.Conversation[:min(len(c.Conversation), maxConversation)]
 	var err *apierror.Error
 	if c.MaxAttempts, err = positive(h, "X-Sluice-Max-Attempts"); err != nil {
 		return c, err
