@@ -18,7 +18,7 @@ import (
 // nudgePause is the least time between two notifications of a process. A lone
 // append is told at once; under load one notification stands for many batches,
 // since each wakes a backend and a process per worker.
-const nudgePause = 5 * time.Millisecond
+const nudgePause = 20 * time.Millisecond
 
 // nudger sends notifications. It is not part of the lane's transaction: NOTIFY
 // holds a lock of the whole database until its commit is done, and around a

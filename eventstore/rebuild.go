@@ -172,7 +172,7 @@ func (f *counterFold) tail(ctx context.Context, s *Store, tx pgx.Tx) error {
 	return s.readRange(ctx, tx, f.shard, f.position, head, f.row)
 }
 
-// sqlSetCounters writes values, where sqlDeltas adds.
+// sqlSetCounters writes values, where a batch adds.
 const sqlSetCounters = `
 insert into budget_counters (shard, key, held, settled)
 select $1, c.key, c.held, c.settled from unnest($2::text[], $3::bigint[], $4::bigint[]) as c(key, held, settled)

@@ -42,21 +42,22 @@ left join lateral (
     order by e.version - e.events desc limit 1
 ) latest on true`
 
-	sqlInsert = `
-insert into log_events (shard, position, events, stream, version, born, recorded_at, meta, body)
-select $1, r.position, r.events, r.stream, r.version, r.born, $2, r.meta, r.body
-from unnest($3::bigint[], $4::smallint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::text[])
-     as r(position, events, stream, version, born, meta, body)`
-
-	// Counters come merged and in key order (R6).
-	sqlDeltas = `
-insert into budget_counters as c (shard, key, held, settled)
-select $1, d.key, d.held, d.settled from unnest($2::text[], $3::bigint[], $4::bigint[]) as d(key, held, settled)
-on conflict (shard, key) do update set held = c.held + excluded.held, settled = c.settled + excluded.settled`
-
+	// The whole batch in one statement: each costs a portal, an executor and a
+	// snapshot, and small batches are mostly that. Counters come merged and in key
+	// order (R6).
 	sqlBatch = `
+with rows as (
+    insert into log_events (shard, position, events, stream, version, born, recorded_at, meta, body)
+    select $1, r.position, r.events, r.stream, r.version, r.born, $2, r.meta, r.body
+    from unnest($3::bigint[], $4::smallint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[], $9::text[])
+         as r(position, events, stream, version, born, meta, body)
+), counters as (
+    insert into budget_counters as c (shard, key, held, settled)
+    select $1, d.key, d.held, d.settled from unnest($10::text[], $11::bigint[], $12::bigint[]) as d(key, held, settled)
+    on conflict (shard, key) do update set held = c.held + excluded.held, settled = c.settled + excluded.settled
+)
 insert into log_batches (shard, first_position, last_position, hash_format, hash, recorded_at)
-values ($1, $2, $3, $4, $5, $6)`
+values ($1, $13, $14, $15, $16, $2)`
 
 	// An empty transaction that has something to flush: a transactional message is
 	// in PostgreSQL's log and nowhere else.
@@ -83,8 +84,8 @@ set timezone = 'UTC';
 
 // statements are a connection's prepared statements.
 type statements struct {
-	begin, commit, rollback, lock, head, counters, versions *pgconn.StatementDescription
-	insert, deltas, batch, barrier, lookup                  *pgconn.StatementDescription
+	begin, commit, rollback, lock, head, counters *pgconn.StatementDescription
+	versions, batch, barrier, lookup              *pgconn.StatementDescription
 }
 
 func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
@@ -102,8 +103,6 @@ func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
 		{"head", &s.head, sqlHead, []uint32{pgtype.Int2OID}},
 		{"counters", &s.counters, sqlCounters, []uint32{pgtype.Int2OID, pgtype.TextArrayOID}},
 		{"versions", &s.versions, sqlVersions, nil},
-		{"insert", &s.insert, sqlInsert, nil},
-		{"deltas", &s.deltas, sqlDeltas, nil},
 		{"batch", &s.batch, sqlBatch, nil},
 		{"barrier", &s.barrier, sqlBarrier, nil},
 		{"lookup", &s.lookup, sqlLookup, []uint32{pgtype.Int2OID, pgtype.Int8OID}},
@@ -218,9 +217,8 @@ func (f *facts) scanVersion(v [][]byte) error {
 	return nil
 }
 
-// sendBatch queues the second trip: the rows, the counters, the batch, COMMIT.
+// sendBatch queues the second trip: the batch and COMMIT.
 func (c *laneConn) sendBatch(f facts, v verdict, hash Hash) error {
-	rows, deltas, batch := args{types: c.types}, args{types: c.types}, args{types: c.types}
 	n := len(v.rows)
 	positions, events, streams, versions := make([]int64, n), make([]int16, n), make([]string, n), make([]int64, n)
 	born, metas, bodies := make([]time.Time, n), make([]string, n), make([]string, n)
@@ -228,40 +226,33 @@ func (c *laneConn) sendBatch(f facts, v verdict, hash Hash) error {
 		positions[i], events[i], streams[i], versions[i] = r.position, r.events, r.stream, r.version
 		born[i], metas[i], bodies[i] = r.born, r.meta, r.body
 	}
-	rows.add(pgtype.Int2OID, f.shard)
-	rows.add(pgtype.TimestamptzOID, f.recordedAt)
-	rows.add(pgtype.Int8ArrayOID, positions)
-	rows.add(pgtype.Int2ArrayOID, events)
-	rows.add(pgtype.TextArrayOID, streams)
-	rows.add(pgtype.Int8ArrayOID, versions)
-	rows.add(pgtype.TimestamptzArrayOID, born)
-	rows.add(pgtype.TextArrayOID, metas)
-	rows.add(pgtype.TextArrayOID, bodies)
-	if len(v.deltas) > 0 {
-		keys, held, settled := make([]string, len(v.deltas)), make([]int64, len(v.deltas)), make([]int64, len(v.deltas))
-		for i, d := range v.deltas {
-			keys[i], held[i], settled[i] = string(d.Key), d.Held, d.Settled
-		}
-		deltas.add(pgtype.Int2OID, f.shard)
-		deltas.add(pgtype.TextArrayOID, keys)
-		deltas.add(pgtype.Int8ArrayOID, held)
-		deltas.add(pgtype.Int8ArrayOID, settled)
+	n = len(v.deltas)
+	keys, held, settled := make([]string, n), make([]int64, n), make([]int64, n)
+	for i, d := range v.deltas {
+		keys[i], held[i], settled[i] = string(d.Key), d.Held, d.Settled
 	}
-	batch.add(pgtype.Int2OID, f.shard)
-	batch.add(pgtype.Int8OID, f.head.Position+1)
-	batch.add(pgtype.Int8OID, v.last)
-	batch.add(pgtype.Int2OID, int16(hashFormat))
-	batch.add(pgtype.ByteaOID, hash[:])
-	batch.add(pgtype.TimestamptzOID, f.recordedAt)
+	a := args{types: c.types}
+	a.add(pgtype.Int2OID, f.shard)
+	a.add(pgtype.TimestamptzOID, f.recordedAt)
+	a.add(pgtype.Int8ArrayOID, positions)
+	a.add(pgtype.Int2ArrayOID, events)
+	a.add(pgtype.TextArrayOID, streams)
+	a.add(pgtype.Int8ArrayOID, versions)
+	a.add(pgtype.TimestamptzArrayOID, born)
+	a.add(pgtype.TextArrayOID, metas)
+	a.add(pgtype.TextArrayOID, bodies)
+	a.add(pgtype.TextArrayOID, keys)
+	a.add(pgtype.Int8ArrayOID, held)
+	a.add(pgtype.Int8ArrayOID, settled)
+	a.add(pgtype.Int8OID, f.head.Position+1)
+	a.add(pgtype.Int8OID, v.last)
+	a.add(pgtype.Int2OID, int16(hashFormat))
+	a.add(pgtype.ByteaOID, hash[:])
 	// Before anything is queued: an incomplete batch must not meet its COMMIT.
-	if err := errors.Join(rows.err, deltas.err, batch.err); err != nil {
-		return err
+	if a.err != nil {
+		return a.err
 	}
-	c.pipeline.SendQueryStatement(c.insert, rows.values, binaryFormat, binaryFormat)
-	if len(v.deltas) > 0 {
-		c.pipeline.SendQueryStatement(c.deltas, deltas.values, binaryFormat, binaryFormat)
-	}
-	c.pipeline.SendQueryStatement(c.batch, batch.values, binaryFormat, binaryFormat)
+	c.pipeline.SendQueryStatement(c.batch, a.values, binaryFormat, binaryFormat)
 	c.pipeline.SendQueryStatement(c.commit, nil, nil, nil)
 	c.pipeline.SendPipelineSync()
 	return nil

@@ -17,7 +17,7 @@ import (
 func measure(ctx context.Context, o options) error {
 	var lane, plain result
 	var err error
-	if wants(o, "lane") || wants(o, "each") || wants(o, "procs") {
+	if wants(o, "lane") || wants(o, "each") {
 		if err = inDatabase(ctx, o, func(o options) error { lane, err = alone(ctx, o); return err }); err != nil {
 			return err
 		}
@@ -35,6 +35,9 @@ func measure(ctx context.Context, o options) error {
 			return err
 		}
 		fmt.Printf("%-34s %s\n", "1 process", &one)
+		if o.Procs < 2 {
+			return nil
+		}
 		if err = inDatabase(ctx, o, func(o options) error { many, err = children(ctx, o, o.Procs); return err }); err != nil {
 			return err
 		}
