@@ -56,6 +56,11 @@ func (w *walker) run(ctx context.Context) *Outcome {
 // or the outcome when the answer has begun.
 func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome) {
 	refused, err := w.reserve(ctx, move)
+	if err != nil || refused != nil {
+		// Nobody is called: a probe that the claim took goes back, or an organization
+		// without budget could keep a recovered route shut (H1).
+		w.g.Health.Observe(&move.Call.Rung, move.Call.Key, w.caller(), &failure.Failure{Class: failure.QuotaExceeded}, w.g.Now())
+	}
 	if taken, ok := errors.AsType[*keyTakenError](err); ok {
 		return walk.Move{}, w.keyTaken(taken)
 	}

@@ -1,0 +1,31 @@
+package gateway_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/health"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/walk"
+)
+
+// A probe that was taken for a request which a budget then refused goes back:
+// otherwise an organization without money could keep a recovered route shut for
+// all (H1).
+func TestARefusedReservationGivesTheProbeBack_H1(t *testing.T) {
+	b := newBench(t, "fake-ok")
+	circuits := health.New(health.Config{Secrets: anySecret{}})
+	b.Health = circuits
+	rung := &walk.Rung{Model: "m", Deployment: &b.objects.Deployments[0], Provider: &b.objects.Providers[0]}
+	now := time.Now()
+	circuits.Observe(rung, "k1", "acme/key1", &failure.Failure{Class: failure.DeploymentGone, Status: 404}, now.Add(-time.Minute))
+
+	b.log.counters[monthKey()] = counterOf(999_999_999)
+	if out := b.chat(t.Context(), whole); out.Err == nil || out.Err.Code != apierror.InsufficientQuota {
+		t.Fatalf("got %+v", out.Err)
+	}
+	if v := circuits.Claim(rung, "k1", walk.Ordinary, now); v.Skip != "" || !v.Probe {
+		t.Errorf("the next request may not probe: %+v", v)
+	}
+}
