@@ -303,7 +303,6 @@ func (c *Circuit) opened(cause Cause, p Policy, now time.Time) Change {
 	}
 	c.open, c.until, c.cause, c.trial = true, until, cause, time.Time{}
 	c.trips++
-	c.failures, c.callers = nil, nil
 	return Change{To: Open, Until: until, Cause: cause, Trips: c.trips}
 }
 

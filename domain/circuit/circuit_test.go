@@ -122,6 +122,13 @@ func TestRouteCircuit_H1(t *testing.T) {
 			{at: 31, signal: neutral, state: HalfOpen},
 			{at: 31, call: true, probe: true, becomes: HalfOpen, state: HalfOpen},
 		},
+		"so does a throttle, which has its own window": {
+			{at: 0, signal: failed},
+			{at: 0, signal: failed, becomes: Open, state: Open},
+			{at: 30, call: true, probe: true, becomes: HalfOpen, state: HalfOpen},
+			{at: 31, signal: Signal{Effect: Throttle, For: time.Minute}, state: HalfOpen},
+			{at: 32, call: true, probe: true, becomes: HalfOpen, state: HalfOpen},
+		},
 		"a probe that never reports does not keep the route shut": {
 			{at: 0, signal: failed},
 			{at: 0, signal: failed, becomes: Open, state: Open},
