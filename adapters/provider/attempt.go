@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -106,7 +105,7 @@ func (a *attempt) send(rt http.RoundTripper, out dialect.Outbound, up *dialect.U
 		return nil, a.refused(out, resp)
 	}
 	r := &Reply{attempt: a, out: out, status: resp.StatusCode, body: resp.Body}
-	if f := r.open(mediaType(resp.Header)); f != nil {
+	if f := r.open(); f != nil {
 		return nil, f
 	}
 	return r, nil
@@ -188,12 +187,4 @@ func connectCode(err error) string {
 	default:
 		return "not_connected"
 	}
-}
-
-func mediaType(h http.Header) string {
-	mt, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	if err != nil {
-		return ""
-	}
-	return mt
 }

@@ -320,6 +320,8 @@ func TestConnectionsServeAgain(t *testing.T) {
 	c, call, conns := server(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, hello+stopped+done)
+		// The end of the body comes in a packet of its own.
+		w.(http.Flusher).Flush()
 	})
 	for range 5 {
 		if _, _, err := run(t.Context(), t, c, call); !errors.Is(err, io.EOF) {

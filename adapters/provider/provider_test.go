@@ -272,6 +272,8 @@ func TestTransportErrorsHaveOneClass_W13(t *testing.T) {
 		{"a clean close without a terminator", func(c net.Conn) { send(c, streamHead, hello) }, failure.StreamTruncated, "no_terminator"},
 		{"a page", func(c net.Conn) { send(c, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>") }, failure.BadPayload, "not_json"},
 		{"a whole answer in place of a stream", func(c net.Conn) { send(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", whole) }, failure.BadPayload, "not_a_stream"},
+		{"a page that calls itself a stream", func(c net.Conn) { send(c, streamHead, "<html>") }, failure.BadPayload, "not_json"},
+		{"a page that does not end", func(c net.Conn) { send(c, streamHead, "<html>"); hang(c) }, failure.BadPayload, "not_json"},
 		{"an encoding that was not asked for", func(c net.Conn) {
 			send(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: br\r\n\r\nxx")
 		}, failure.BadPayload, "content_encoding"},
@@ -288,10 +290,22 @@ func TestTransportErrorsHaveOneClass_W13(t *testing.T) {
 
 func TestAnErrorObjectUnder200IsItsOwnClass_S4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		for _, head := range []string{"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", streamHead} {
+			c := scripted(t, func(conn net.Conn) { send(conn, head, `{"error":{"code":"insufficient_quota"}}`) })
+			_, _, err := run(t.Context(), t, c, call(t))
+			wantFailure(t, err, failure.ProviderQuota, "funding_code", false)
+		}
+	})
+}
+
+// A stream is one by what it holds, whatever it calls itself.
+func TestAStreamUnderAnotherName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		c := scripted(t, func(conn net.Conn) {
-			send(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", `{"error":{"code":"insufficient_quota"}}`)
+			send(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", hello, stopped, done)
 		})
-		_, _, err := run(t.Context(), t, c, call(t))
-		wantFailure(t, err, failure.ProviderQuota, "funding_code", false)
+		if chunks, _, err := run(t.Context(), t, c, call(t)); chunks != 2 || !errors.Is(err, io.EOF) {
+			t.Errorf("%d chunks, then %v", chunks, err)
+		}
 	})
 }

@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"bufio"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
@@ -46,35 +48,51 @@ type Reply struct {
 	err      error
 }
 
-// open looks at what kind of body this is.
-func (r *Reply) open(mediaType string) *failure.Failure {
+// open looks at what kind of body this is: at its first byte, since content types
+// are wrong both ways. It returns when that byte has come.
+func (r *Reply) open() *failure.Failure {
 	if !r.call.Stream {
 		return nil
 	}
-	switch mediaType {
-	case "text/html", "application/json":
-		// Asked for a stream, answered with something else: an error object under a
-		// 200, or a page of a proxy in between.
-		return r.notStream()
+	body := bufio.NewReaderSize(&firstByte{r: r.body, timer: r.firstByte}, sniffSize)
+	first, err := body.Peek(1)
+	switch {
+	case errors.Is(err, io.EOF):
+		// No body: the decoder says what that is.
+	case err != nil:
+		defer r.Close()
+		return r.broken(err)
+	case strings.IndexByte("{[<", first[0]) >= 0:
+		return r.notStream(body)
 	}
-	r.decoder = r.out.NewStream(r.call.Request, &firstByte{r: r.body, timer: r.firstByte})
+	r.decoder = r.out.NewStream(r.call.Request, body)
 	r.idleLeft = r.limits.StreamIdle
 	return nil
 }
 
-// notStream names a reply that should have been a stream. A whole answer in it is
-// no use either: it was asked for as a stream because it may be long.
-func (r *Reply) notStream() *failure.Failure {
+// sniffSize is the smallest buffer that bufio makes. Larger reads go past it.
+const sniffSize = 16
+
+// notStream names a reply that should have been a stream: an error object under a
+// 200, or the page of a proxy in between. A whole answer in it is no use either: it
+// was asked for as a stream because it may be long.
+func (r *Reply) notStream(body io.Reader) *failure.Failure {
 	defer r.Close()
 	stop(r.firstOutput)
-	body, err := io.ReadAll(io.LimitReader(&firstByte{r: r.body, timer: r.firstByte}, maxErrorBody))
-	if err != nil {
-		return r.broken(err)
+	stall := r.arm(r.limits.ErrorBody, failure.BadPayload, "error_body_stalled")
+	defer stall.Stop()
+	read, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
+	if errors.Is(err, errEncoding) {
+		return r.bad("content_encoding")
 	}
-	if _, f := r.out.DecodeWhole(r.call.Request, body); f != nil {
+	if f := r.ended(); f != nil && f.Code != "error_body_stalled" {
 		return f
 	}
-	return &failure.Failure{Class: failure.BadPayload, Code: "not_a_stream", Status: r.status, PossiblyBilled: true}
+	if _, f := r.out.DecodeWhole(r.call.Request, read); f != nil {
+		f.Status = r.status
+		return f
+	}
+	return r.bad("not_a_stream")
 }
 
 // Status is the provider's HTTP status, a 2xx.

@@ -126,11 +126,15 @@ func TestFinishedNeedsEveryChoice_S14(t *testing.T) {
 // Output after a finish reason takes it back, for providers that repeat one.
 func TestFinishIsTakenBackByOutput(t *testing.T) {
 	d := Outbound{}.NewStream(asking(true), strings.NewReader(open(
-		`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, hello,
+		`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, hello, stopped,
 	)))
-	_, _ = d.Next(new(neutral.Chunk)), d.Next(new(neutral.Chunk))
-	if d.Finished() {
-		t.Error("finished in the middle of the output")
+	for i, want := range []bool{true, false, true} {
+		if err := d.Next(new(neutral.Chunk)); err != nil {
+			t.Fatal(err)
+		}
+		if d.Finished() != want {
+			t.Errorf("finished after chunk %d = %v, want %v", i, d.Finished(), want)
+		}
 	}
 }
 
@@ -164,6 +168,9 @@ func TestToolIndexesAreDense_P11(t *testing.T) {
 		{"neither id nor index, two names", []string{
 			`{"function":{"name":"f","arguments":"1"}}`, `{"function":{"name":"g","arguments":"2"}}`,
 		}, []string{"0  1", "1  2"}},
+		{"index, then only an id", []string{
+			`{"index":0,"function":{"name":"f","arguments":"1"}}`, `{"id":"b","function":{"name":"g","arguments":"2"}}`,
+		}, []string{"0  1", "1 b 2"}},
 		{"-1", []string{`{"index":-1,"id":"a","function":{"name":"f","arguments":"1"}}`}, []string{"0 a 1"}},
 	}
 	for _, tt := range tests {
@@ -282,6 +289,7 @@ func TestNoErrorMemberUnlessItIsOne_P11(t *testing.T) {
 		`{"error":null,"model":"m","choices":[{"delta":{"content":"x"}}]}`,
 		`{"model":"m","error":null,"choices":[{"delta":{"content":"x"}}]}`,
 		`{"model":"m","choices":[{"delta":{"content":"x"}}],"error":null}`,
+		`{ "error" : null , "model":"m","choices":[{"delta":{"content":"x"}}]}`,
 		`{"error":null,"usage":null,"model":"m","choices":[{"delta":{"content":"x"}}]}`,
 		`{"model":"m","choices":[{"delta":{"content":"x"}}],"usage":null , "error" : "" }`,
 		`{"error":false,"model":"m","usage":null,"choices":[{"delta":{"content":"x"}}],"error":{}}`,

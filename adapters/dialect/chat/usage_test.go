@@ -24,6 +24,10 @@ func TestReadUsage_M4(t *testing.T) {
 			usage.Usage{Input: of(12), Output: of(342), Reasoning: of(340)},
 		},
 		{
+			"reasoning beside and below the output", `{"prompt_tokens":10,"completion_tokens":50,"total_tokens":70,"completion_tokens_details":{"reasoning_tokens":10}}`,
+			usage.Usage{Input: of(10), Output: of(60), Reasoning: of(10)},
+		},
+		{
 			"reasoning above output without a total", `{"prompt_tokens":12,"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":340}}`,
 			usage.Usage{Input: of(12), Output: of(342), Reasoning: of(340)},
 		},
