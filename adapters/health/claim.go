@@ -50,7 +50,11 @@ func (e *entry) ask(pass walk.Pass, now time.Time) (walk.Verdict, bool) {
 }
 
 func (e *entry) refusal(reason request.SkipReason, until time.Time) walk.Verdict {
-	detail := map[string]string{"circuit": string(e.name.Kind), "until": until.UTC().Format(time.RFC3339)}
+	detail := map[string]string{
+		"circuit": string(e.name.Kind), "until": until.UTC().Format(time.RFC3339),
+		// Where its history is, for whoever asks why.
+		"stream": e.name.Stream(),
+	}
 	if e.name.Credential != "" {
 		detail["key"] = e.name.Credential
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -31,9 +32,15 @@ type Log interface {
 	ReadStream(ctx context.Context, stream string, fromVersion int64, limit int) ([]eventstore.Recorded, error)
 }
 
+// Circuits tells which circuits of this worker are not closed.
+type Circuits interface {
+	Open(now time.Time) []health.Circuit
+}
+
 // Config is what the API is made of.
 type Config struct {
 	Catalog Catalog
+	Health  Circuits
 	Gateway Server
 	Chat    dialect.Inbound
 	Log     Log
@@ -66,6 +73,7 @@ func (a *API) routes() []route {
 		{"POST", "/v1/chat/completions", catalog.ScopeInference, a.chatCompletions},
 		{"GET", "/v1/models", catalog.ScopeInference, a.listModels},
 		{"GET", "/v1/models/{id...}", catalog.ScopeInference, a.getModel},
+		{"GET", "/v1/health", catalog.ScopeRead, a.getHealth},
 		{"GET", "/v1/requests", catalog.ScopeRead, a.listRequests},
 		{"GET", "/v1/requests/{id}", catalog.ScopeRead, a.getRequest},
 		{"GET", "/v1/requests/{id}/trail", catalog.ScopeRead, a.getTrail},

@@ -1,0 +1,115 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-gateway/sluice/domain/circuit"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
+	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections/explain"
+)
+
+var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+func recorded(events ...event.Event) []eventstore.Recorded {
+	var list []eventstore.Recorded
+	for i, e := range events {
+		enc := event.Encode(e)
+		list = append(list, eventstore.Recorded{
+			Event:         eventstore.Event{Type: enc.Type, Version: enc.Version, Data: enc.Data, At: noon.Add(time.Duration(i) * time.Second)},
+			StreamVersion: int64(i + 1),
+		})
+	}
+	return list
+}
+
+func TestEveryMoveHasItsReason_X5_H11(t *testing.T) {
+	opened := recorded(circuit.CircuitOpened{
+		Name: circuit.Name{Kind: circuit.Endpoint, Key: "e"}, Trips: 1, Until: noon.Add(time.Minute),
+		Cause: circuit.Cause{Class: failure.ConnectError},
+	})
+	half := 0.5
+	settled := request.AttemptSettled{Attempt: 2, Basis: usage.BasisReported}
+	settled.Charge = 123_000
+	stream := recorded(
+		request.RequestAdmitted{Tenant: "acme", RequestedModel: "fast", CanonicalModel: "fable-5", MaxAttempts: 8, DeadlineMS: 600_000, Estimate: request.Estimate{InputTokens: 812}},
+		request.RouteSkipped{Rung: 0, Provider: "anthropic-main", Reason: request.SkipBreakerOpen, Detail: map[string]string{"circuit": "endpoint", "until": "2026-11-29T12:01:00Z", "stream": "circuit/endpoint/e"}},
+		request.AttemptReserved{Attempt: 1, Rung: 1, Kind: request.KindFirst, Deployment: "fable-5@bedrock", Reserved: 17_952_000},
+		request.AttemptThrottled{Attempt: 1, Status: 429, RetryAfterMS: 2000, RetrySource: "retry-after"},
+		request.ThrottleDecided{Attempt: 1, Decision: request.ThrottleFailoverCold, Mode: "maximize_cache", Estimate: 0.2, Threshold: &half},
+		request.AttemptReserved{Attempt: 2, Rung: 2, Kind: request.KindFailover, Deployment: "fable-5@relay"},
+		request.AttemptCommitted{Attempt: 2, FirstOutput: "text", TTFTMS: 340},
+		settled,
+		request.RequestFinalized{Outcome: request.Completed, Attempts: 2, DurationMS: 900},
+	)
+	lines, err := explain.Request(stream, func(name string, at time.Time) string {
+		if name != "circuit/endpoint/e" {
+			t.Errorf("asked for %s", name)
+		}
+		return explain.Circuit(opened, at)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range lines {
+		got = append(got, l.Text)
+	}
+	want := []string{
+		`acme asked for "fast", which stands for fable-5, planned at 812 input tokens. It may make 8 attempts within 10m0s.`,
+		`Route 0 (anthropic-main) was not called: the circuit of its endpoint was open until 2026-11-29T12:01:00Z. It had opened at 12:00:00 after connect_error.`,
+		`Attempt 1 goes to fable-5@bedrock: it is the first usable route of the plan. 0.017952 USD is held for it.`,
+		`fable-5@bedrock said "not now" (status 429), asking for 2s (retry-after).`,
+		`The walk moved on: too little of the prompt is cached there to wait for (mode maximize_cache, cache estimate 0.20, threshold 0.50).`,
+		`Attempt 2 goes to fable-5@relay: the failure was the route's before, and this is the next route of the same model. 0 USD is held for it.`,
+		`Attempt 2 committed with its first text after 340ms: from here on no other answer could start.`,
+		`Attempt 2 settled on reported usage: 0.000123 USD charged.`,
+		`The request ended as completed after 900ms and 2 attempts.`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOnlyThePastExplains_H11(t *testing.T) {
+	history := recorded(
+		circuit.CircuitOpened{Cause: circuit.Cause{Class: failure.ServerError, Status: 503}, Trips: 2},
+		circuit.CircuitHalfOpened{},
+		circuit.CircuitClosed{},
+	)
+	for after, want := range map[time.Duration]string{
+		-time.Second:            "",
+		0:                       "It had opened at 12:00:00, for the 2. time in a row, after server_error, status 503.",
+		1500 * time.Millisecond: "Its one probe was under way since 12:00:01.",
+		time.Minute:             "",
+	} {
+		if got := explain.Circuit(history, noon.Add(after)); got != want {
+			t.Errorf("%s later: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestEveryClassAndReasonHasASentence fails when a class, a skip or a kind is added
+// without one of its own.
+func TestEveryClassAndReasonHasASentence_X5(t *testing.T) {
+	for _, class := range failure.Classes() {
+		lines, err := explain.Request(recorded(request.AttemptFailed{Attempt: 1, Failure: class, Status: 500, PossiblyBilled: failure.Of(class).MaybeBilled}), nil)
+		if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Text, string(class)) {
+			t.Errorf("%s: %v, %v", class, lines, err)
+		}
+	}
+	for _, code := range []string{"insufficient_quota", "model_not_found"} {
+		refused := request.RequestRefused{Refusal: request.Refusal{Code: code, Scope: "organization", Limit: 1_000_000_000, Used: 999_000_000}}
+		lines, err := explain.Request(recorded(refused), nil)
+		if err != nil || !strings.Contains(lines[0].Text, "the organization budget of 1 USD had 0.999 USD in use") {
+			t.Errorf("%s: %v, %v", code, lines, err)
+		}
+	}
+}
