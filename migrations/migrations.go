@@ -97,7 +97,8 @@ type Status struct {
 	Version int64
 	// Latest is the newest this build knows.
 	Latest int64
-	// Digest is what the database recorded for Version, "" if empty (O11).
+	// Digest is what the database recorded for Version (O11); "" if it is empty or
+	// migrating was interrupted.
 	Digest string
 	// Pending lists what migrating would apply, in order.
 	Pending []Migration
@@ -111,13 +112,17 @@ func (s Status) Check() error {
 	switch {
 	case s.Version > s.Latest:
 		return &NewerError{Version: s.Version, Latest: s.Latest}
-	case len(s.Pending) > 0:
-		return &BehindError{Version: s.Version, Latest: s.Latest, Pending: s.Pending}
-	case s.Digest != Digest(s.Version):
+	case s.Digest != "" && s.Digest != Digest(s.Version):
 		return &DigestError{Version: s.Version, Recorded: s.Digest, Built: Digest(s.Version)}
+	case !s.complete():
+		return &BehindError{Version: s.Version, Latest: s.Latest, Pending: s.Pending}
 	}
 	return nil
 }
+
+// complete: nothing is pending and the digest was recorded. Without one, migrating
+// was interrupted on its last steps and has to be run again.
+func (s Status) complete() bool { return len(s.Pending) == 0 && s.Digest != "" }
 
 // State reads how the database at url stands to this build. Its own errors are
 // ErrNoDatabase, ErrUnreachable, *ServerVersionError and ErrForeignSchema; what
@@ -149,10 +154,7 @@ func Migrate(ctx context.Context, url string, dryRun bool) ([]Migration, error) 
 	if err := status.Check(); err != nil && !errors.As(err, &behind) {
 		return nil, err
 	}
-	if status.Version > 0 && status.Digest != Digest(status.Version) {
-		return nil, &DigestError{Version: status.Version, Recorded: status.Digest, Built: Digest(status.Version)}
-	}
-	if dryRun || len(status.Pending) == 0 {
+	if dryRun || status.complete() {
 		return status.Pending, nil
 	}
 	return apply(ctx, db)

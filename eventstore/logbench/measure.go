@@ -150,23 +150,33 @@ func replay(ctx context.Context, o options) error {
 	return nil
 }
 
-// long compares appends on an empty log with appends on a long one.
-func long(ctx context.Context, o options) error {
-	before, err := alone(ctx, o)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%-34s %s\n", "empty log", &before)
-	return inDatabase(ctx, o, func(o options) error {
-		if err := fill(ctx, o, o.Long); err != nil {
+// long compares appends on an empty log with appends on a long one, in turns: a
+// machine that others use too changes its pace in the minutes it takes to fill one.
+func long(ctx context.Context, empty options) error {
+	return inDatabase(ctx, empty, func(full options) error {
+		begin := time.Now()
+		if err := fill(ctx, full, full.Long); err != nil {
 			return err
 		}
-		after, err := alone(ctx, o)
-		if err != nil {
-			return err
+		fmt.Printf("filled with %d events in %s\n", full.Long, time.Since(begin).Round(time.Second))
+		var short, far result
+		for range 3 {
+			for _, m := range []struct {
+				o   options
+				all *result
+			}{{empty, &short}, {full, &far}} {
+				r, err := alone(ctx, m.o)
+				if err != nil {
+					return err
+				}
+				seconds := m.all.Seconds + r.Seconds
+				m.all.add(r)
+				m.all.Seconds = seconds
+			}
 		}
-		fmt.Printf("%-34s %s\n%-34s p50 %.2f x\n", fmt.Sprintf("%d events", o.Long), &after, "long / empty",
-			float64(after.quantile(.5))/float64(before.quantile(.5)))
+		fmt.Printf("%-34s %s\n%-34s %s\n%-34s %8.2f x appends/s, p50 %.2f x\n",
+			"empty log", &short, fmt.Sprintf("%d events", full.Long), &far,
+			"long / empty", far.perSecond()/short.perSecond(), float64(far.quantile(.5))/float64(short.quantile(.5)))
 		return nil
 	})
 }
