@@ -51,6 +51,7 @@ create function projection_shadow_create(projection text, target text) returns v
 declare
     shadow text := projection || '_' || target;
     live record;
+    allowed record;
 begin
     if target not in ('rebuild', 'verify')
         or not exists (select from projection_tables where name = projection) then
@@ -59,16 +60,22 @@ begin
     execute format('create schema %I', shadow);
     execute format('grant usage on schema %I to sluice_app', shadow);
     for live in
-        select t.table_name, array_to_string(c.reloptions, ', ') as options
+        select t.table_name, array_to_string(c.reloptions, ', ') as options, c.relacl
         from projection_tables t join pg_class c on c.oid = to_regclass('public.' || quote_ident(t.table_name))
         where t.name = projection
     loop
         execute format('create table %I.%I (like public.%I including all)', shadow, live.table_name, live.table_name);
-        -- "like" leaves the table's own storage parameters behind.
+        -- "like" leaves the table's own storage parameters behind, and its rights, also
+        -- those that an operator gave to readers of their own.
         if live.options is not null then
             execute format('alter table %I.%I set (%s)', shadow, live.table_name, live.options);
         end if;
-        execute format('grant select, insert, update, delete on %I.%I to sluice_app', shadow, live.table_name);
+        for allowed in
+            select a.privilege_type as what, r.rolname as who
+            from aclexplode(live.relacl) a join pg_roles r on r.oid = a.grantee
+        loop
+            execute format('grant %s on %I.%I to %I', allowed.what, shadow, live.table_name, allowed.who);
+        end loop;
     end loop;
 end
 $$;

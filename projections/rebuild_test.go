@@ -115,6 +115,31 @@ func TestRebuildIsResumed_M15(t *testing.T) {
 	}
 }
 
+// A rebuilt table is the old one in everything but its rows: keys, indexes by name,
+// storage and who may read it. A later migration, and the operator's own readers,
+// find what they expect.
+func TestRebuildKeepsTheTable(t *testing.T) {
+	url, pool := database(t, "tally")
+	projectiontest.Owner(t, url, `create index on tally (type, position); alter table tally set (fillfactor = 80);
+		grant select on tally to pg_monitor`)
+	describe := func() (text string) {
+		err := pool.QueryRow(t.Context(), `select
+			(select string_agg(indexdef, e'\n' order by indexname) from pg_indexes where schemaname = 'public' and tablename = 'tally') ||
+			(select relacl::text || reloptions::text from pg_class where oid = 'tally'::regclass)`).Scan(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before := describe()
+	if err := projections.NewRebuilder(pool, projectiontest.NewLog(life(0)...)).Rebuild(t.Context(), &tally{name: "tally"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if after := describe(); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
+
 // A new version of a fold takes the place of the old one's view.
 func TestRebuildRaisesTheVersion(t *testing.T) {
 	_, pool := database(t, "tally")

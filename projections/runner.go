@@ -65,9 +65,10 @@ func NewRunner(pool *pgxpool.Pool, log Log, opts Options, list ...Projection) *R
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Runner{pool: pool, log: log, opts: opts}
+	shared := newTail(log)
 	for _, p := range list {
 		r.leads = append(r.leads, &lead{
-			view: newView(p, log, live), pool: pool, opts: opts, nudge: make(chan struct{}, 1),
+			view: newView(p, shared, live), pool: pool, opts: opts, nudge: make(chan struct{}, 1),
 		})
 	}
 	return r

@@ -198,7 +198,7 @@ func (c *conditions) facts(f Filter) {
 	if f.Outcome != "" {
 		c.add("outcome = ?", string(f.Outcome))
 		if f.Outcome != request.Completed {
-			c.terms = append(c.terms, "outcome <> 'completed'") // lets the partial index answer
+			c.terms = append(c.terms, "outcome <> 'completed' and outcome <> ''") // lets the partial index answer
 		}
 	}
 }

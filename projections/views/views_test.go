@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"pgregory.net/rapid"
 
@@ -142,6 +144,29 @@ func eventually(t testing.TB, pool *pgxpool.Pool, condition string) {
 	}
 }
 
+// A rebuild's tables come by their indexes as "like" names them; one that a
+// migration named otherwise would be lost under its name.
+func TestRebuildKeepsEveryIndex(t *testing.T) {
+	store, pool := open(t)
+	indexes := func() (text string) {
+		err := pool.QueryRow(t.Context(), `select string_agg(indexdef, e'\n' order by indexname)
+			from pg_indexes join projection_tables on table_name = tablename where schemaname = 'public'`).Scan(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before := indexes()
+	for _, p := range views.All() {
+		if err := views.NewKeeper(pool, store).Rebuild(t.Context(), p.Name(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := indexes(); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
+
 func TestUnknownViewIsNamed(t *testing.T) {
 	store, pool := open(t)
 	err := views.NewKeeper(pool, store).Rebuild(t.Context(), "horoscopes", nil)
@@ -191,4 +216,45 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportMetric(float64(head.Position)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 		})
 	}
+}
+
+// BenchmarkLive folds what 1,500 requests a second say within one linger, into all
+// views: what following the log costs a worker and its database.
+func BenchmarkLive(b *testing.B) {
+	_, pool := open(b)
+	ctx := context.Background()
+	const batch = 75
+	streams := lives(2000)
+	said := 0
+	b.ResetTimer()
+	for b.Loop() {
+		b.StopTimer()
+		log := projectiontest.NewLog()
+		for range batch {
+			stream := "request/" + projectiontest.RequestID(said).String()
+			for _, rec := range streams[said%len(streams)] {
+				rec.Stream = stream
+				log.Append(rec)
+			}
+			said++
+		}
+		events, err := log.ReadAll(ctx, 0, 0, 1<<20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		for _, p := range views.All() {
+			wanted := slices.DeleteFunc(slices.Clone(events), func(r eventstore.Recorded) bool { return !slices.Contains(p.Types(), r.Type) })
+			err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, "set local synchronous_commit = off"); err != nil {
+					return err
+				}
+				return p.Apply(ctx, tx, wanted)
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(said), "µs/request")
 }
