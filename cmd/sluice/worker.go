@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluice-gateway/sluice/adapters/bus"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
+	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/adapters/health"
+	"github.com/sluice-gateway/sluice/adapters/http/admin"
+	"github.com/sluice-gateway/sluice/adapters/http/api"
+	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/adapters/secrets"
+	"github.com/sluice-gateway/sluice/adapters/tokens"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/idempotency"
+	workerevents "github.com/sluice-gateway/sluice/domain/worker"
+	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections"
+	live "github.com/sluice-gateway/sluice/projections/catalog"
+	"github.com/sluice-gateway/sluice/projections/views"
+)
+
+const (
+	// drain is how long running requests may take to end once the worker was asked
+	// to stop (O3). It is what operators configure as their grace period.
+	drain = 60 * time.Second
+	// storeGrace is what the last appends may take after that.
+	storeGrace = 10 * time.Second
+	// poolConns are the connections for read models: one for each projection that
+	// this worker leads, and some for searches.
+	poolConns = 8
+)
+
+// workerConfig is what a worker is started with.
+type workerConfig struct {
+	db            database
+	public, admin address
+	logger        *slog.Logger
+}
+
+// worker is a running gateway: everything that serve and dev have in common.
+// openWorker makes it piece by piece, from the log outwards to the sockets; run
+// lets it work and ends the pieces in the opposite order.
+type worker struct {
+	id     string
+	logger *slog.Logger
+	// secret is the installation's, behind keyed hashes.
+	secret []byte
+
+	store   *eventstore.Store
+	pool    *pgxpool.Pool
+	catalog *live.Live
+	gateway *gateway.Gateway
+	calls   *provider.Client
+	health  *health.Registry
+	runner  *projections.Runner
+	bus     *bus.Bus
+	news    *news
+	probe   *probe
+
+	publicListener, adminListener net.Listener
+	public, admin                 *edge.Server
+
+	draining atomic.Bool
+}
+
+// openWorker connects everything and binds both addresses. It serves nothing yet.
+// What it opened is closed again when a later step fails.
+func openWorker(ctx context.Context, cfg workerConfig) (_ *worker, err error) {
+	w := &worker{id: uuid.Must(uuid.NewV7()).String(), logger: cfg.logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	if err := cfg.db.check(ctx); err != nil {
+		return nil, err
+	}
+	if w.publicListener, err = listen(cfg.public); err != nil {
+		return nil, err
+	}
+	if w.adminListener, err = listen(cfg.admin); err != nil {
+		return nil, err
+	}
+	if w.bus, err = openBus(); err != nil {
+		return nil, err
+	}
+	if err := w.openLog(ctx, cfg.db); err != nil {
+		return nil, err
+	}
+	w.wire(cfg.db)
+	return w, nil
+}
+
+// openLog opens the log and reads the first catalog from it: a worker without one
+// could only answer 503.
+func (w *worker) openLog(ctx context.Context, db database) (err error) {
+	w.store, err = eventstore.Open(ctx, eventstore.Config{URL: db.url, Logger: w.logger})
+	if err != nil {
+		return db.about(err)
+	}
+	if w.pool, err = db.openPool(ctx, poolConns); err != nil {
+		return err
+	}
+	if w.secret, err = secrets.Installation(ctx, w.pool); err != nil {
+		return err
+	}
+	w.catalog = live.New(w.store)
+	return w.catalog.Refresh(ctx)
+}
+
+// wire joins the pieces. It does no I/O and cannot fail.
+func (w *worker) wire(db database) {
+	keys := secrets.NewEnv()
+	w.calls = provider.New(provider.Config{
+		Outbound: map[catalog.Protocol]dialect.Outbound{catalog.OpenAI: chat.Outbound{}},
+	})
+	w.health = health.New(health.Config{Secrets: keys, Log: w.store, Worker: w.id, Logger: w.logger})
+	w.gateway = gateway.New(gateway.Config{
+		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: keys,
+		Health:  w.health,
+		Hasher:  idempotency.NewHasher(w.secret),
+		ShardOf: func(string) int16 { return 0 },
+		Worker:  w.id, Now: time.Now, NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
+		Logger: w.logger,
+	})
+	w.runner = projections.NewRunner(w.pool, w.store, projections.Options{Logger: w.logger}, views.All()...)
+	w.news = newNews(w.runner)
+	w.probe = &probe{db: db, log: w.store}
+
+	outer := api.New(api.Config{
+		Catalog: w.catalog, Gateway: w.gateway, Chat: chat.Inbound{}, Log: w.store, Requests: w.pool,
+		Health: w.health,
+		Now:    time.Now, Logger: w.logger,
+	})
+	w.public = edge.New(edge.Config{Listener: w.publicListener, OnError: outer.EdgeError, Logger: w.logger})
+	outer.Register(w.public)
+
+	w.admin = edge.New(edge.Config{Listener: w.adminListener, Logger: w.logger})
+	admin.Register(w.admin, admin.Config{
+		Started: func() bool { return w.catalog.Current() != nil },
+		Ready:   w.problems,
+		Metrics: w.metrics(),
+	})
+}
+
+// run serves until ctx ends or a piece fails, then drains. The pieces run under a
+// context of their own, because they have to outlive ctx for as long as requests
+// are still being answered.
+func (w *worker) run(ctx context.Context) error {
+	if err := w.say(ctx, 0, w.started()); err != nil {
+		return err
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	pieces, failed := errgroup.WithContext(background)
+	if err := w.bus.Subscribe(background, w.news.hear); err != nil {
+		return err
+	}
+	for _, piece := range []func(context.Context){
+		func(ctx context.Context) { bus.Feed(ctx, w.store, w.bus, w.logger) },
+		w.news.run, w.runner.Run, w.health.Run, w.probe.run,
+	} {
+		pieces.Go(func() error { piece(background); return nil })
+	}
+	pieces.Go(func() error { return w.catalog.Run(background, w.news.catalog) })
+	pieces.Go(func() error { return w.admin.Serve(background) })
+	pieces.Go(func() error { return w.public.Serve(background) })
+	w.logger.Info("serving", "worker", w.id, "listen", w.publicListener.Addr().String(), "admin", w.adminListener.Addr().String())
+
+	select {
+	case <-ctx.Done():
+	case <-failed.Done():
+	}
+	drained := w.drain(background)
+	stop()
+	return errors.Join(pieces.Wait(), drained)
+}
+
+// drain ends the worker's requests (O3): not ready at once, so that balancers turn
+// away; no new connection; running answers end by themselves; then everything that
+// was settled is written. Probes are answered all the while.
+func (w *worker) drain(ctx context.Context) error {
+	w.draining.Store(true)
+	w.logger.Info("draining", "worker", w.id, "at_most", drain)
+	patience, cancel := context.WithTimeout(ctx, drain)
+	defer cancel()
+	// An answer that outlasts the patience is ended and settled as far as it came.
+	if err := w.public.Shutdown(patience); err != nil {
+		w.logger.Warn("answers were cut off by the end of the drain", "cause", err)
+	}
+	w.gateway.Close()
+	last, cancel := context.WithTimeout(ctx, storeGrace)
+	defer cancel()
+	return w.say(last, 1, workerevents.WorkerDrained{})
+}
+
+// close gives back what is open; openWorker's and run's last step.
+func (w *worker) close() error {
+	var errs []error
+	// A second close of a listener that its server has closed is no news.
+	for _, l := range []net.Listener{w.publicListener, w.adminListener} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if w.bus != nil {
+		errs = append(errs, w.bus.Close())
+	}
+	if w.calls != nil {
+		w.calls.Close()
+	}
+	if w.pool != nil {
+		w.pool.Close()
+	}
+	if w.store != nil {
+		errs = append(errs, closeStore(w.store))
+	}
+	return errors.Join(errs...)
+}
+
+// started is what ran, as the log keeps it (O11).
+func (w *worker) started() workerevents.WorkerStarted {
+	v := thisVersion()
+	return workerevents.WorkerStarted{
+		Commit: v.Commit, Build: v.Build, SchemaVersion: v.SchemaVersion, MigrationsDigest: v.MigrationsDigest,
+	}
+}
+
+// say writes an event of the worker's own stream.
+func (w *worker) say(ctx context.Context, version int64, e event.Event) error {
+	encoded := event.Encode(e)
+	_, err := w.store.Append(ctx, eventstore.Append{
+		Stream: workerevents.Stream(w.id), Expected: version, Meta: eventstore.Meta{Worker: w.id},
+		Events:   []eventstore.Event{{Type: encoded.Type, Version: encoded.Version, At: time.Now().UTC(), Data: encoded.Data}},
+		Priority: eventstore.Settlement,
+	})
+	if err != nil {
+		return fmt.Errorf("%s was not written: %w", encoded.Type, err)
+	}
+	return nil
+}
