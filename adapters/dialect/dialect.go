@@ -14,7 +14,8 @@ import (
 // concurrent use.
 type Inbound interface {
 	Name() neutral.Dialect
-	// Parse reads a caller's body. The error is an *InvalidError.
+	// Parse reads a caller's body and keeps it: it must not change afterwards, so a
+	// server that reuses its buffers hands over a copy. The error is an *InvalidError.
 	Parse(body []byte) (*Request, error)
 	// NewStream begins a streaming reply.
 	NewStream(req *Request, meta Meta) StreamEncoder

@@ -1,15 +1,11 @@
 package provider
 
 import (
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,9 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -297,130 +290,3 @@ func TestAggregatedAnswers_S3_S11(t *testing.T) {
 		})
 	}
 }
-
-// server is a provider on loopback, for what needs real HTTP connections.
-func server(t *testing.T, handler http.HandlerFunc) (*Client, Call, *atomic.Int64) {
-	t.Helper()
-	var conns atomic.Int64
-	s := httptest.NewUnstartedServer(handler)
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			conns.Add(1)
-		}
-	}
-	s.Start()
-	c := New(Config{Outbound: outbound})
-	t.Cleanup(func() { c.Close(); s.Close() })
-	call := call(t)
-	call.BaseURL = s.URL + "/v1"
-	return c, call, &conns
-}
-
-func TestConnectionsServeAgain(t *testing.T) {
-	c, call, conns := server(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, hello+stopped+done)
-		// The end of the body comes in a packet of its own.
-		w.(http.Flusher).Flush()
-	})
-	for range 5 {
-		if _, _, err := run(t.Context(), t, c, call); !errors.Is(err, io.EOF) {
-			t.Fatal(err)
-		}
-	}
-	if n := conns.Load(); n != 1 {
-		t.Errorf("5 calls took %d connections", n)
-	}
-}
-
-func TestRedirectsAreNotFollowed_Z1(t *testing.T) {
-	var calls atomic.Int64
-	c, call, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-	})
-	_, _, err := run(t.Context(), t, c, call)
-	wantFailure(t, err, failure.BadPayload, "redirect", false)
-	if calls.Load() != 1 {
-		t.Errorf("%d calls", calls.Load())
-	}
-}
-
-func TestGzipIsReadThoughNotAskedFor(t *testing.T) {
-	c, call, _ := server(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Content-Encoding", "gzip")
-		zw := gzip.NewWriter(w)
-		_, _ = io.WriteString(zw, hello+stopped+done)
-		_ = zw.Close()
-	})
-	if chunks, _, err := run(t.Context(), t, c, call); chunks != 2 || !errors.Is(err, io.EOF) {
-		t.Errorf("%d chunks, then %v", chunks, err)
-	}
-}
-
-// Each call that the provider sees is one attempt: net/http must not send one again
-// on its own, which it would after a lost reply to a request with an idempotency key
-// on a connection that had served before.
-func TestOneAttemptIsOneCall_O10(t *testing.T) {
-	var calls atomic.Int64
-	c, call, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1) == 2 {
-			panic(http.ErrAbortHandler)
-		}
-		if r.Header.Get("Idempotency-Key") != "once" {
-			t.Errorf("idempotency key = %q", r.Header.Get("Idempotency-Key"))
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, hello+stopped+done)
-	})
-	call.IdempotencyKey = "once"
-	if _, _, err := run(t.Context(), t, c, call); !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	_, _, err := run(t.Context(), t, c, call)
-	wantFailure(t, err, failure.StreamTruncated, "connection_lost", true)
-	if n := calls.Load(); n != 2 {
-		t.Errorf("the provider saw %d calls, want 2", n)
-	}
-}
-
-func TestOnlyWhatIsAllowedIsSent_Z4(t *testing.T) {
-	if New(Config{}).transport.Proxy != nil {
-		t.Error("a proxy nobody configured")
-	}
-	var names []string
-	c, call, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		for name := range r.Header {
-			names = append(names, name)
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, hello+stopped+done)
-	})
-	if _, _, err := run(t.Context(), t, c, call); !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	slices.Sort(names)
-	want := []string{"Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestUnknownProtocol(t *testing.T) {
-	c := New(Config{Outbound: outbound})
-	unknown, ok := errors.AsType[*UnknownProtocolError](second(c.Outbound(catalog.Bedrock)))
-	if !ok || unknown.Protocol != catalog.Bedrock {
-		t.Errorf("error = %v", unknown)
-	}
-	bad := call(t)
-	bad.Protocol = catalog.Bedrock
-	_, f := c.Do(t.Context(), bad)
-	wantFailure(t, f, failure.DeploymentGone, "unknown_protocol", false)
-	bad = call(t)
-	bad.BaseURL = "provider.test"
-	_, f = c.Do(t.Context(), bad)
-	wantFailure(t, f, failure.DeploymentGone, "request_not_buildable", false)
-}
-
-func second[T any](_ T, err error) error { return err }

@@ -281,8 +281,11 @@ func TestTransportErrorsHaveOneClass_W13(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, _, err := run(t.Context(), t, scripted(t, tt.script), call(t))
+				_, took, err := run(t.Context(), t, scripted(t, tt.script), call(t))
 				wantFailure(t, err, tt.class, tt.code, true)
+				if took > DefaultErrorBody {
+					t.Errorf("took %v of virtual time", took)
+				}
 			})
 		})
 	}

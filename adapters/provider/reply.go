@@ -106,6 +106,9 @@ func (r *Reply) Tally() neutral.Tally {
 	return *r.decoder.Tally()
 }
 
+// errWhole is a whole answer read as a stream: a fault of the caller of this package.
+var errWhole = errors.New("provider: Next on a whole answer")
+
 // Next is the next chunk of a stream. Its memory is used again by the call after,
 // so whoever holds chunks back must copy them.
 //
@@ -114,6 +117,9 @@ func (r *Reply) Tally() neutral.Tally {
 func (r *Reply) Next() (*neutral.Chunk, error) {
 	if r.err != nil {
 		return nil, r.err
+	}
+	if r.decoder == nil {
+		return nil, errWhole
 	}
 	began := r.wait()
 	err := r.decoder.Next(&r.chunk)
