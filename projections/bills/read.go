@@ -163,6 +163,15 @@ type Page struct {
 	Next string
 }
 
+// sqlAttempts walks one index from the cursor on and stops at the limit.
+const sqlAttempts = `
+select request_id, attempt, at, key, provider, model, deployment, masked, credential_owner, fallback_kind, basis,
+	input_tokens, cached_input_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
+	list_nanousd, charge_nanousd, provider_cost_nanousd, subsidy_nanousd, surcharge_nanousd
+from ledger_attempts
+where tenant = $1 and period = $2 and line = $3 and (at, request_id, attempt) > ($4, $5, $6)
+order by at, request_id, attempt limit $7`
+
 // LineAttempts are the attempts that a line adds up (M14). cursor is empty or a
 // former page's Next; limit is bounded to MaxLimit, zero means DefaultLimit.
 func LineAttempts(ctx context.Context, db Querier, tenant, period, line string, view View, cursor string, limit int) (Page, error) {
@@ -174,13 +183,7 @@ func LineAttempts(ctx context.Context, db Querier, tenant, period, line string, 
 	if err != nil {
 		return Page{}, err
 	}
-	rows, err := db.Query(ctx, `
-		select request_id, attempt, at, key, provider, model, deployment, masked, credential_owner, fallback_kind, basis,
-			input_tokens, cached_input_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
-			list_nanousd, charge_nanousd, provider_cost_nanousd, subsidy_nanousd, surcharge_nanousd
-		from ledger_attempts
-		where tenant = $1 and period = $2 and line = $3 and (at, request_id, attempt) > ($4, $5, $6)
-		order by at, request_id, attempt limit $7`,
+	rows, err := db.Query(ctx, sqlAttempts,
 		tenant, period, line, after.at, after.request, after.attempt, limit+1)
 	if err != nil {
 		return Page{}, fmt.Errorf("read attempts: %w", err)
