@@ -3,6 +3,7 @@
 package features_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/cucumber/godog"
@@ -14,6 +15,12 @@ func TestFeatures(t *testing.T) {
 	suite := godog.TestSuite{
 		ScenarioInitializer: func(sc *godog.ScenarioContext) {
 			registerWalkSteps(sc)
+			chain := &chainScene{}
+			sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
+				chain.reset()
+				return ctx, nil
+			})
+			registerChainSteps(sc, chain)
 		},
 		// Strict: a step that nobody wrote fails.
 		Options: &godog.Options{Format: "pretty", Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true},

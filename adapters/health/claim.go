@@ -62,8 +62,14 @@ func (e *entry) refusal(reason request.SkipReason, until time.Time) walk.Verdict
 }
 
 // lastResort lets a call through whatever its circuits say, once a route in its
-// open window (H8). It needs the lane's locks.
+// open window (H8), but not through a throttle: being asked to stay away is no
+// guess about health. It needs the lane's locks.
 func (r *Registry) lastResort(l *lane, rung *walk.Rung, now time.Time) walk.Verdict {
+	for _, e := range l.entries() {
+		if c := &e.circuit; e.name.Kind == circuit.Route && c.Throttled(now) {
+			return e.refusal(request.SkipThrottleWindow, c.ThrottledUntil())
+		}
+	}
 	c := &l.route.circuit
 	if ok, until := c.AskLastResort(routePolicy(rung).OpenFor, now); !ok {
 		return l.route.refusal(request.SkipBreakerOpen, until)

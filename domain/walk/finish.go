@@ -63,6 +63,9 @@ func (m *Machine) exhausted(now time.Time, why string) Move {
 
 func (m *Machine) exhaustedCode() request.Code {
 	if len(m.attempts) == 0 {
+		if m.onlyThrottled() {
+			return request.CodeProviderThrottled
+		}
 		return request.CodeUpstreamExhausted
 	}
 	throttles := 0
@@ -82,6 +85,19 @@ func (m *Machine) exhaustedCode() request.Code {
 		return request.CodeUpstreamTruncated
 	}
 	return request.CodeUpstreamExhausted
+}
+
+// onlyThrottled reports whether nobody was called because every provider had asked
+// not to be.
+func (m *Machine) onlyThrottled() bool {
+	throttled := false
+	for _, s := range m.skips {
+		if forHealth(s.Reason) && s.Reason != request.SkipThrottleWindow {
+			return false
+		}
+		throttled = throttled || s.Reason == request.SkipThrottleWindow
+	}
+	return throttled
 }
 
 // summaries lists attempts and health skips in the order they happened.

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluice-gateway/sluice/domain/budget"
@@ -132,10 +133,6 @@ func (m *Machine) claim(r *Rung, pass Pass, kind request.AttemptKind, now time.T
 			break
 		}
 	}
-	if m.lastResort {
-		// The first pass has already said why; saying it twice would read as two looks.
-		return Move{}, false
-	}
 	return m.skip(r, refused.Skip, refused.Detail)
 }
 
@@ -184,6 +181,10 @@ func (m *Machine) attemptedElsewhere() bool {
 
 // skip records a route that was not called. Skips cost nothing (W15).
 func (m *Machine) skip(r *Rung, reason request.SkipReason, detail map[string]string) (Move, bool) {
+	if m.lastResort {
+		// The first pass has said why; saying it twice would read as two looks.
+		return Move{}, false
+	}
 	s := skipOf(r, reason, detail)
 	m.skips = append(m.skips, s)
 	m.say(s)
@@ -362,12 +363,9 @@ func (m *Machine) mayLastResort() bool {
 	if m.lastResort || len(m.attempts) > 0 {
 		return false
 	}
-	for _, s := range m.skips {
-		if s.Reason == request.SkipBreakerOpen {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.skips, func(s request.RouteSkipped) bool {
+		return s.Reason == request.SkipBreakerOpen || s.Reason == request.SkipCredentialOpen
+	})
 }
 
 // internal ends a walk that cannot go on through no fault of a route: a price or

@@ -1,0 +1,226 @@
+Feature: Circuits keep requests from what is known to be down
+
+  @H1 @W19
+  Scenario: Two failures in a row open a route for 30 s, and one probe closes it
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings      |
+      | a     | server_error |
+      | b     | ok           |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+      | b     | ok      |
+    Then the moves are
+      """
+      skip a breaker_open
+      first b k1
+      completed
+      """
+    And the skip names the circuit "route"
+    And the fallback depth is 1
+    When 30s go by
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      probe a k1
+      completed
+      """
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    And the moves are
+      """
+      first a k1
+      completed
+      """
+
+  @H1
+  Scenario: A failed probe opens the route again at once
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings      |
+      | a     | server_error |
+      | b     | ok           |
+    And 30s go by
+    And the calls end
+      | route | endings            |
+      | a     | timeout_first_byte |
+      | b     | ok                 |
+    Then the moves are
+      """
+      probe a k1
+      failover b k1
+      completed
+      """
+    When the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      skip a breaker_open
+      first b k1
+      completed
+      """
+
+  @H2
+  Scenario: A throttle has a window of its own and opens no circuit
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings                   |
+      | a     | throttled retry-after 10s |
+      | b     | ok                        |
+    And the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      skip a throttle_window
+      first b k1
+      completed
+      """
+    When 10s go by
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      first a k1
+      completed
+      """
+
+  @H3 @W2
+  Scenario Outline: <class> opens at once
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings |
+      | a     | <class> |
+      | b     | ok      |
+    And the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      skip a <reason>
+      first b k1
+      completed
+      """
+
+    Examples:
+      | class              | reason          |
+      | deployment_missing | breaker_open    |
+      | provider_quota     | breaker_open    |
+      | provider_auth      | credential_open |
+
+  @W3 @W8 @H1
+  Scenario Outline: <class> touches no circuit
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings |
+      | a     | <class> |
+      | b     | ok      |
+    And the calls end
+      | route | endings |
+      | a     | <class> |
+      | b     | ok      |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      first a k1
+      completed
+      """
+
+    Examples:
+      | class            |
+      | invalid_request  |
+      | empty_completion |
+      | client_cancelled |
+
+  @H8
+  Scenario: A chain that is wholly suppressed still gets a last resort
+    Given the chain
+      | route |
+      | a     |
+    When the calls end
+      | route | endings      |
+      | a     | server_error |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      skip a breaker_open
+      last_resort a k1
+      completed
+      """
+
+  @H8 @W16 @W20
+  Scenario: The last resort is bounded, and then the circuits themselves are the answer
+    Given the chain
+      | route |
+      | a     |
+    When the calls end
+      | route | endings      |
+      | a     | server_error |
+    And the calls end
+      | route | endings      |
+      | a     | server_error |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      skip a breaker_open
+      failed upstream_exhausted
+      """
+    And the answer is "upstream_exhausted" with status 503
+    And the envelope lists "a breaker_open"
+
+  @H10
+  Scenario: A model with a single route has a circuit too, and connection failures count
+    Given the chain
+      | route |
+      | a     |
+    When the calls end
+      | route | endings       |
+      | a     | connect_error |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the skip names the circuit "route"
+
+  @H6
+  Scenario: A bad credential shuts nobody else out
+    Given the chain
+      | route | keys   | strategy |
+      | a     | k1, k2 | failover |
+    When the calls end
+      | route | endings           |
+      | a     | provider_auth, ok |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      first a k2
+      completed
+      """
