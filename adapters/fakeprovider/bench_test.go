@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
 )
@@ -23,11 +25,23 @@ func BenchmarkServe(b *testing.B) {
 				body := chatBody(model, stream)
 				request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: fake\r\nAuthorization: Bearer sk-bench\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 				b.SetParallelism(64)
+				before := cpuTime(b)
 				b.RunParallel(func(pb *testing.PB) { callRaw(b, s, request, pb) })
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "req/s")
+				b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
 			})
 		}
 	}
+}
+
+// cpuTime is what the process used so far, client included: unlike requests a
+// second it says the same on a busy machine.
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func callRaw(b *testing.B, s *fakeprovider.Server, request string, pb *testing.PB) {

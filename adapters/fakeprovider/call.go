@@ -67,7 +67,8 @@ func (s *Server) serveCall(d dialect, w http.ResponseWriter, r *http.Request) {
 	c.tearDown(end)
 }
 
-// Plans that the server makes itself. Their failures are errors of the test.
+// ownFailure is a plan that the server makes itself: an error of the test, not
+// a fault under test.
 func ownFailure(name, kind string) *plan {
 	return &plan{name: name, failure: &failure{kind: kind}}
 }
