@@ -57,7 +57,7 @@ type responseFormat struct {
 }
 
 // Prices of a prompt in tokens: simple on purpose, so that a test can work
-// out what it expects. See [PromptTokens].
+// out what it expects. Text is counted in bytes.
 const (
 	bytesPerToken    = 4
 	tokensPerMessage = 4
