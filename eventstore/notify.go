@@ -20,6 +20,8 @@ import (
 // since each wakes a backend and a process per worker.
 const nudgePause = 20 * time.Millisecond
 
+const sqlNotify = `select pg_notify('sluice_log', payload) from unnest($1::text[]) payload`
+
 // nudger sends notifications. It is not part of the lane's transaction: NOTIFY
 // holds a lock of the whole database until its commit is done, and around a
 // barrier that would let only one process at a time wait for the disk.
@@ -59,7 +61,7 @@ func (n *nudger) run(ctx context.Context, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		}
-		_, err := n.pool.Exec(ctx, `select pg_notify('sluice_log', payload) from unnest($1::text[]) payload`, n.payloads())
+		_, err := n.pool.Exec(ctx, sqlNotify, n.payloads())
 		if err != nil && ctx.Err() == nil {
 			log.Warn("readers were not notified, they poll", "cause", err)
 		}
