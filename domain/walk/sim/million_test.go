@@ -21,20 +21,19 @@ import (
 // seeds that failed once stay here for good.
 var seeds = []uint64{1}
 
+// millionRequests is how many requests each seed drives.
+var millionRequests = 1_000_000
+
 // TestAMillionRequests_Q3 drives the walk with seeded faults and checks the
 // invariants of the log after every request: its life is possible, nothing stays
 // held, no attempt is made past a bound, and the counters are the sum of the
 // charges.
 func TestAMillionRequests_Q3(t *testing.T) {
-	requests := 1_000_000
-	if testing.Short() {
-		requests = 20_000
-	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWeather(seed)
-			for i := range requests {
+			for i := range millionRequests {
 				if err := w.request(); err != nil {
 					t.Fatalf("request %d: %v", i, err)
 				}
