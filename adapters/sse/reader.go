@@ -18,6 +18,8 @@ const (
 	maxEmptyReads = 100
 )
 
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // FrameTooLargeError is an event above the reader's limit. The stream cannot be
 // read on.
 type FrameTooLargeError struct{ Limit int }
@@ -64,6 +66,8 @@ type Reader struct {
 	// begun is set once the first line, which may carry a byte order mark, is read.
 	begun bool
 	event pending
+	// ready says that event is whole, taken that it was returned.
+	ready, taken bool
 }
 
 // pending is an event whose blank line has not come. One line of data stays where
@@ -91,18 +95,38 @@ func (r *Reader) Stats() Stats { return r.stats }
 // Next reads the next event. The error is io.EOF at the end of the stream, a
 // *FrameTooLargeError, or the source's own; it stays.
 func (r *Reader) Next() (Event, error) {
-	r.release()
-	for {
+	for !r.Ready() {
+		if err := r.fill(); err != nil {
+			return Event{}, err
+		}
+	}
+	r.ready, r.taken = false, true
+	return Event{Name: r.event.name, Data: r.data()}, nil
+}
+
+// Ready reports whether Next has an event without reading from the source, which
+// may wait. Like Next, it ends the life of the event before.
+func (r *Reader) Ready() bool {
+	if !r.ready {
+		r.ready = r.scan()
+	}
+	return r.ready
+}
+
+// scan goes on through what is buffered, up to the end of an event.
+func (r *Reader) scan() bool {
+	if r.taken {
+		r.taken = false
+		r.release()
+	}
+	for r.event.size <= r.limit {
 		start, end, ok := r.line()
 		if !ok {
-			if err := r.fill(); err != nil {
-				return Event{}, err
-			}
-			continue
+			return false
 		}
 		if r.event.size += end - start; r.event.size > r.limit {
 			r.err = &FrameTooLargeError{Limit: r.limit}
-			return Event{}, r.err
+			return false
 		}
 		if start < end {
 			r.field(start, end)
@@ -111,11 +135,12 @@ func (r *Reader) Next() (Event, error) {
 		r.event.size = 0
 		if r.event.lines > 0 {
 			r.stats.Events++
-			return Event{Name: r.event.name, Data: r.data()}, nil
+			return true
 		}
 		// A blank line without data before it ends only the event's name.
 		r.event.name = r.event.name[:0]
 	}
+	return false
 }
 
 // release forgets the event that was returned last, and the memory that a large
@@ -161,12 +186,6 @@ func (r *Reader) line() (start, end int, ok bool) {
 	}
 	start, end = r.pos, r.scanned+at
 	r.pos = end + 1
-	if !r.begun {
-		r.begun = true
-		if bytes.HasPrefix(r.buf[start:end], []byte("\xef\xbb\xbf")) {
-			start += 3
-		}
-	}
 	return start, end, true
 }
 

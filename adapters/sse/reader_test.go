@@ -138,6 +138,50 @@ func TestReaderGivesMemoryBack_S9(t *testing.T) {
 	}
 }
 
+// Ready must never promise an event for which Next would have to wait, nor lose one
+// by looking.
+func TestReadyIsWhatNextHasWithoutReading(t *testing.T) {
+	reads := 0
+	r := NewReader(readerFunc(func(p []byte) (int, error) {
+		parts := []string{"data: a\n\nevent: b\nda", "ta: b\n\n: only a comment\n\nevent: c\n\n"}
+		if reads == len(parts) {
+			return 0, io.EOF
+		}
+		reads++
+		return copy(p, parts[reads-1]), nil
+	}), 0)
+	for _, step := range []struct {
+		ready bool
+		data  string
+		reads int
+	}{{false, "a", 1}, {false, "b", 2}} {
+		if got := r.Ready(); got != step.ready {
+			t.Fatalf("before %q: Ready is %v", step.data, got)
+		}
+		e, err := r.Next()
+		if err != nil || string(e.Data) != step.data || reads != step.reads {
+			t.Fatalf("Next: %q, %v after %d reads, want %q after %d", e.Data, err, reads, step.data, step.reads)
+		}
+	}
+	if r.Ready() {
+		t.Error("a comment and a name without data passed for an event")
+	}
+	if _, err := r.Next(); !errors.Is(err, io.EOF) || r.Ready() {
+		t.Errorf("the end: %v", err)
+	}
+	r = NewReader(strings.NewReader("data: a\n\ndata: b\n\n"), 0)
+	if _, err := r.Next(); err != nil || !r.Ready() || !r.Ready() {
+		t.Fatal("the second event was read with the first")
+	}
+	if e, err := r.Next(); err != nil || string(e.Data) != "b" {
+		t.Fatalf("Next after Ready: %q, %v", e.Data, err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
 func TestReaderReturnsTheSourcesError(t *testing.T) {
 	boom := errors.New("boom")
 	got, err := read(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(boom)), 0)
