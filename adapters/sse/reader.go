@@ -128,6 +128,11 @@ func (r *Reader) scan() bool {
 			r.err = &FrameTooLargeError{Limit: r.limit}
 			return false
 		}
+		// The mark counts towards the limit, as it does while its line has no end yet.
+		if !r.begun && bytes.HasPrefix(r.buf[start:end], byteOrderMark) {
+			start += len(byteOrderMark)
+		}
+		r.begun = true
 		if start < end {
 			r.field(start, end)
 			continue
