@@ -1,7 +1,6 @@
 package eventstore
 
 import (
-	"errors"
 	"time"
 
 	"github.com/sluice-gateway/sluice/domain/budget"
@@ -10,10 +9,6 @@ import (
 // What a batch becomes is decided here, in memory, from what the first trip read:
 // versions, budgets, positions. Nothing here talks to the database, so it can run
 // again from the same facts.
-
-// errNeedVersions asks for the batch's versions to be read: a version that was
-// only assumed would have decided about another call.
-var errNeedVersions = errors.New("eventstore: versions must be read")
 
 // facts are what the first trip read under the shard's lock.
 type facts struct {
@@ -56,7 +51,9 @@ type decider struct {
 	verdict  verdict
 }
 
-func decide(f facts, batch []*entry) (verdict, error) {
+// decide works through a batch in order. The lane has read the versions of all
+// streams but those whose expected version it trusts (see lane.trusted).
+func decide(f facts, batch []*entry) verdict {
 	d := &decider{
 		facts:    f,
 		counters: make(map[budget.Key]budget.Counter, len(f.counters)),
@@ -67,41 +64,34 @@ func decide(f facts, batch []*entry) (verdict, error) {
 		d.counters[k] = c
 	}
 	for _, e := range batch {
-		o, err := d.entry(e)
-		if err != nil {
-			return verdict{}, err
-		}
-		d.verdict.outcomes = append(d.verdict.outcomes, o)
+		d.verdict.outcomes = append(d.verdict.outcomes, d.entry(e))
 	}
 	d.verdict.deltas = budget.Merge(d.verdict.deltas)
-	return d.verdict, nil
+	return d.verdict
 }
 
 // entry decides all appends of one call, and takes them back if one fails.
-func (d *decider) entry(e *entry) (outcome, error) {
+func (d *decider) entry(e *entry) outcome {
 	rows, deltas, last := len(d.verdict.rows), len(d.verdict.deltas), d.verdict.last
 	results := make([]Result, len(e.appends))
 	for i := range e.appends {
 		a := &e.appends[i]
 		result, stop, err := d.append(a)
-		if errors.Is(err, errNeedVersions) {
-			return outcome{}, err
-		}
 		results[i] = result
 		if err == nil && !stop {
 			continue
 		}
 		d.undo(rows, deltas, last)
 		if err != nil {
-			return outcome{err: err}, nil
+			return outcome{err: err}
 		}
 		// All or none: those before it were not written either.
 		for j := range i {
 			results[j] = Result{}
 		}
-		return outcome{results: results}, nil
+		return outcome{results: results}
 	}
-	return outcome{results: results}, nil
+	return outcome{results: results}
 }
 
 // append decides one append. stop says that a refusal leaves nothing to write.
@@ -141,30 +131,22 @@ func (d *decider) append(a *pending) (result Result, stop bool, err error) {
 }
 
 // version is the stream's version before a, or *ConflictError. A version that was
-// neither read nor written in this batch is assumed to be the expected one: the
-// lane has seen that it was once reached, and the index refuses the batch if the
-// stream has gone on since.
+// neither read nor written in this batch is assumed to be the expected one. Later
+// entries are decided on the assumption, too: if it is wrong, the index refuses the
+// row that was written on it and with it the whole batch.
 func (d *decider) version(a *pending) (int64, error) {
 	now, written := d.versions[a.stream]
-	read, known := d.facts.versions[a.stream]
 	if !written {
+		read, known := d.facts.versions[a.stream]
+		if !known {
+			return a.expected, nil
+		}
 		now = read
 	}
-	switch {
-	case a.expected == AnyVersion && (written || known):
-		return now, nil
-	case a.expected == AnyVersion:
-		return 0, errNeedVersions
-	case !written && !known:
-		return a.expected, nil
-	case now == a.expected:
-		return now, nil
-	case !known:
-		// now rests on an assumption; only a version that was read may refuse.
-		return 0, errNeedVersions
-	default:
+	if a.expected != AnyVersion && a.expected != now {
 		return 0, &ConflictError{Stream: a.stream, Expected: a.expected, Actual: now}
 	}
+	return now, nil
 }
 
 // undo takes the last rows and deltas back, as if they had never been decided.

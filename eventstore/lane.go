@@ -213,9 +213,7 @@ func (l *lane) trips(c *laneConn, a *attempt, careful bool) error {
 		// what was read joins.
 		a.batch = l.queue.takeIf(a.batch, l.batch, func(e *entry) bool { return l.covered(e, a.facts) })
 	}
-	if a.verdict, err = l.decide(c, a); err != nil {
-		return err
-	}
+	a.verdict = decide(a.facts, a.batch)
 	if len(a.verdict.rows) == 0 {
 		return errNothingToWrite
 	}
@@ -232,24 +230,6 @@ func (l *lane) trips(c *laneConn, a *attempt, careful bool) error {
 	}
 	l.seen.remember(a.verdict.rows)
 	return nil
-}
-
-func (l *lane) decide(c *laneConn, a *attempt) (verdict, error) {
-	v, err := decide(a.facts, a.batch)
-	if !errors.Is(err, errNeedVersions) {
-		return v, err
-	}
-	streams := l.unknown(a.batch, true)
-	if err := c.sendVersions(streams); err != nil {
-		return verdict{}, err
-	}
-	if err := c.pipeline.Sync(); err != nil {
-		return verdict{}, err
-	}
-	if err := c.receive(a.facts.scanVersion); err != nil {
-		return verdict{}, err
-	}
-	return decide(a.facts, a.batch)
 }
 
 type streamName struct {

@@ -169,8 +169,8 @@ func (s *Store) upkeep(ctx context.Context) {
 }
 
 // Close refuses new appends, writes what is queued and ends every goroutine. If
-// ctx ends first, what is left in the queue is answered ErrClosed; batches under
-// way are still settled.
+// ctx ends first, what is left in the queue is answered ErrClosed and what is being
+// written ErrOutcomeUnknown.
 func (s *Store) Close(ctx context.Context) error {
 	var err error
 	s.closing.Do(func() {

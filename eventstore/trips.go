@@ -147,27 +147,20 @@ func (c *laneConn) sendFacts(shard int16, keys []string, streams []streamName) e
 		counters.add(pgtype.TextArrayOID, keys)
 		c.pipeline.SendQueryStatement(c.counters, counters.values, binaryFormat, binaryFormat)
 	}
-	if err := errors.Join(lock.err, head.err, counters.err); err != nil {
+	versions := args{types: c.types}
+	if len(streams) > 0 {
+		born, names := make([]time.Time, len(streams)), make([]string, len(streams))
+		for i, s := range streams {
+			born[i], names[i] = s.born, s.name
+		}
+		versions.add(pgtype.TimestamptzArrayOID, born)
+		versions.add(pgtype.TextArrayOID, names)
+		c.pipeline.SendQueryStatement(c.versions, versions.values, binaryFormat, binaryFormat)
+	}
+	if err := errors.Join(lock.err, head.err, counters.err, versions.err); err != nil {
 		return err
 	}
-	if len(streams) > 0 {
-		if err := c.sendVersions(streams); err != nil {
-			return err
-		}
-	}
 	return c.pipeline.Sync()
-}
-
-func (c *laneConn) sendVersions(streams []streamName) error {
-	born, names := make([]time.Time, len(streams)), make([]string, len(streams))
-	for i, s := range streams {
-		born[i], names[i] = s.born, s.name
-	}
-	a := args{types: c.types}
-	a.add(pgtype.TimestamptzArrayOID, born)
-	a.add(pgtype.TextArrayOID, names)
-	c.pipeline.SendQueryStatement(c.versions, a.values, binaryFormat, binaryFormat)
-	return a.err
 }
 
 // receiveFacts reads the first trip's answers.
