@@ -66,6 +66,9 @@ type StreamDecoder interface {
 	// not: an error event, a malformed event, a missing terminator, no output at all
 	// (S4, S14, W8). Any other error is the body's own, before the answer was finished.
 	Next(c *neutral.Chunk) error
+	// Ready reports whether Next will return without reading from the body, which may
+	// wait. It ends the life of the chunk before.
+	Ready() bool
 	// Finished reports whether the answer has said why it ended. What may still
 	// follow is usage and the sentinel. A body that breaks after this ends the answer
 	// as it should (S7, S14).

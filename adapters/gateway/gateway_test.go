@@ -179,13 +179,13 @@ func TestACallersFaultReachesTheCaller_W3(t *testing.T) {
 }
 
 func TestAClientThatLeavesMidStreamIsSettled_S7(t *testing.T) {
-	b := newBench(t, "fake-words:40")
-	out := b.chat(t.Context(), stream)
+	b := newBench(t, "fake-words:300")
+	out := b.chat(t.Context(), longStream)
 	var c collector
 	writes := 0
 	gone := errors.New("gone")
 	c.before = func(string) error {
-		if writes++; writes > 5 {
+		if writes++; writes > 1 {
 			return gone
 		}
 		return nil
@@ -327,7 +327,7 @@ func TestARefusalIsAnsweredElsewhereWhereTheModelOptsIn_W7(t *testing.T) {
 func TestARefusalLongerThanTheBufferCommits_W7(t *testing.T) {
 	b := newBench(t, "fake-refusal:300", "fake-ok")
 	b.policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
-	if got := answerOf(t, b.chat(t.Context(), strings.Replace(stream, `"max_tokens":50`, `"max_tokens":500`, 1))); !strings.Contains(got, `"refusal":"`) {
+	if got := answerOf(t, b.chat(t.Context(), longStream)); !strings.Contains(got, `"refusal":"`) {
 		t.Errorf("got\n%s", got)
 	}
 	if n := b.provider.Ledger().Total; n != 1 {
@@ -336,10 +336,10 @@ func TestARefusalLongerThanTheBufferCommits_W7(t *testing.T) {
 }
 
 func TestADrainedAnswerIsSettledOnItsUsage_S7(t *testing.T) {
-	b := newBench(t, "fake-words:40")
+	b := newBench(t, "fake-words:300")
 	b.objects.Providers[0].OnClientCancel = catalog.Drain
 	ctx, leave := context.WithCancel(t.Context())
-	out := b.chat(ctx, stream)
+	out := b.chat(ctx, longStream)
 	var c collector
 	c.before = func(string) error { leave(); return errors.New("gone") }
 	_ = out.Stream(ctx, &c)

@@ -111,6 +111,8 @@ func (b *bench) keyed(ctx context.Context, key, body string) *gateway.Outcome {
 const (
 	whole  = `{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"hi"}]}`
 	stream = `{"model":"m","max_tokens":50,"stream":true,"messages":[{"role":"user","content":"hi"}]}`
+	// longStream asks for more than one write takes, whatever comes at once.
+	longStream = `{"model":"m","max_tokens":500,"stream":true,"messages":[{"role":"user","content":"hi"}]}`
 )
 
 // collector keeps what a stream sends.

@@ -53,39 +53,50 @@ func (s *streaming) run(ctx context.Context, out Writer) error {
 	return s.settle(ctx, w, err)
 }
 
+// gatherBytes bounds what goes out in one write when chunks come faster than they
+// are passed on: as much as one read from a provider brings.
+const gatherBytes = 16 << 10
+
 // pump sends chunks until the answer ends. nil is a whole answer, held back from
 // its stop on; errClient is a client that left; a *failure.Failure is a break.
+//
+// Chunks that have already come share a write, which costs far more than a chunk
+// does. None of them waits for one that has not.
 func (s *streaming) pump(w *aliveWriter) error {
+	out := s.first
 	if s.holding {
-		s.end = s.first
-	} else if err := w.write(s.first); err != nil {
-		return err
+		s.end, out = s.first, nil
 	}
 	s.first = nil
-	var buf []byte
 	for {
+		if len(out) > 0 && (s.holding || len(out) >= gatherBytes || !s.reply.Ready()) {
+			if err := w.write(out); err != nil {
+				return err
+			}
+			out = out[:0]
+		}
 		chunk, err := s.reply.Next()
+		if err == nil {
+			s.noteHold(chunk)
+			if s.holding {
+				s.end, err = encode(s.enc, s.end, chunk)
+			} else {
+				out, err = encode(s.enc, out, chunk)
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if len(out) > 0 {
+			// What came before the end was good.
+			if werr := w.write(out); werr != nil {
+				return werr
+			}
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		s.noteHold(chunk)
-		if s.holding {
-			if s.end, err = encode(s.enc, s.end, chunk); err != nil {
-				return err
-			}
-			continue
-		}
-		if buf, err = encode(s.enc, buf[:0], chunk); err != nil {
-			return err
-		}
-		if len(buf) > 0 {
-			if err := w.write(buf); err != nil {
-				return err
-			}
-		}
+		return err
 	}
 }
 
@@ -136,18 +147,22 @@ func (s *streaming) fail(w *aliveWriter, code apierror.Code) error {
 	return w.write(s.enc.Fail(nil, e))
 }
 
-// aliveWriter sends events, and a keep-alive when none was sent for a while.
+// aliveWriter sends events, and a keep-alive when none was sent for a while. It
+// has a timer and no goroutine: most streams never need it, and all would pay.
 type aliveWriter struct {
-	mu   sync.Mutex
-	out  Writer
-	last time.Time
-	done chan struct{}
-	gone sync.WaitGroup
+	mu    sync.Mutex
+	out   Writer
+	enc   dialect.StreamEncoder
+	last  time.Time
+	timer *time.Timer
+	over  bool
 }
 
 func newAliveWriter(out Writer, enc dialect.StreamEncoder) *aliveWriter {
-	w := &aliveWriter{out: out, done: make(chan struct{}), last: time.Now()}
-	w.gone.Go(func() { w.keepAlive(enc) })
+	w := &aliveWriter{out: out, enc: enc, last: time.Now()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(keepAliveEvery, w.keepAlive)
 	return w
 }
 
@@ -158,26 +173,23 @@ func (w *aliveWriter) write(event []byte) error {
 	return w.out.Write(event)
 }
 
-func (w *aliveWriter) keepAlive(enc dialect.StreamEncoder) {
-	ticker := time.NewTicker(keepAliveEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-w.done:
-			return
-		case <-ticker.C:
-		}
-		w.mu.Lock()
-		if time.Since(w.last) >= keepAliveEvery {
-			w.last = time.Now()
-			// A write that fails will fail for the pump too, which then ends the stream.
-			_ = w.out.Write(enc.KeepAlive(nil))
-		}
-		w.mu.Unlock()
+func (w *aliveWriter) keepAlive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
 	}
+	if time.Since(w.last) >= keepAliveEvery {
+		w.last = time.Now()
+		// A write that fails will fail for the pump too, which then ends the stream.
+		_ = w.out.Write(w.enc.KeepAlive(nil))
+	}
+	w.timer.Reset(keepAliveEvery - time.Since(w.last))
 }
 
 func (w *aliveWriter) stop() {
-	close(w.done)
-	w.gone.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
 }

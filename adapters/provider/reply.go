@@ -137,6 +137,10 @@ func (r *Reply) Next() (*neutral.Chunk, error) {
 	return &r.chunk, nil
 }
 
+// Ready reports whether Next will return at once: the provider has already sent the
+// next chunk. It ends the life of the chunk before.
+func (r *Reply) Ready() bool { return r.err == nil && r.decoder != nil && r.decoder.Ready() }
+
 // wait starts the clock of a read. It runs only while a read waits for the
 // provider: a caller who takes his time must not make the provider look silent
 // (S9). Before the first output the limits of first byte and first output hold, not
@@ -144,6 +148,8 @@ func (r *Reply) Next() (*neutral.Chunk, error) {
 func (r *Reply) wait() time.Time {
 	tally := r.decoder.Tally()
 	switch {
+	case r.decoder.Ready():
+		return time.Time{}
 	case r.decoder.Finished():
 		left := tailWait
 		if tally.HasUsage {

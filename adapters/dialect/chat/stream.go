@@ -64,6 +64,9 @@ func (d *streamDecoder) Finished() bool { return d.finished >= d.want }
 // Tally is what was read so far.
 func (d *streamDecoder) Tally() *neutral.Tally { return &d.tally }
 
+// Ready reports whether the next chunk has already come.
+func (d *streamDecoder) Ready() bool { return d.frames.Ready() }
+
 // Next reads the next chunk.
 func (d *streamDecoder) Next(c *neutral.Chunk) error {
 	frame, err := d.frames.Next()
