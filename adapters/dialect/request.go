@@ -28,6 +28,11 @@ type Request struct {
 	Needs []catalog.Capability
 	Hints Hints
 	Parts Parts
+	// Neutral decodes the request for a destination of another dialect. It reads Raw
+	// anew each time and is called only where it is needed: most requests go out in
+	// the dialect they came in. The error is an *InvalidError. An inbound dialect sets
+	// it in Parse.
+	Neutral func() (*neutral.Request, error)
 }
 
 // Hints are what a caller sent to help routing. They are never an authority and

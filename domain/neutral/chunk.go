@@ -42,9 +42,12 @@ func (c *Chunk) Generation() bool {
 type Answer struct {
 	Dialect Dialect
 	// Raw is the reply's body in Dialect.
-	Raw   []byte
-	Usage usage.Usage
-	Stop  StopReason
+	Raw []byte
+	// Output is the reply's content, decoded only where Raw is not in the caller's
+	// dialect.
+	Output []Part
+	Usage  usage.Usage
+	Stop   StopReason
 	// FirstOutput is the kind of the first output in the reply, Opaque when there
 	// is none.
 	FirstOutput Kind

@@ -39,13 +39,16 @@ const (
 	Stop
 	Error
 	Ping
+	// ReasoningSeal is the signature or the encrypted content that closes a piece of
+	// reasoning. It is no output, and only its issuer can read it (K4).
+	ReasoningSeal
 )
 
 var kindNames = [...]string{
 	Opaque: "opaque", Start: "start", Text: "text", Reasoning: "reasoning",
 	ToolCallStart: "tool_call", ToolCallDelta: "tool_call", ToolCallEnd: "tool_call",
 	Image: "image", Refusal: "refusal", Structure: "structure",
-	Usage: "usage", Stop: "stop", Error: "error", Ping: "ping",
+	Usage: "usage", Stop: "stop", Error: "error", Ping: "ping", ReasoningSeal: "reasoning_seal",
 }
 
 // String is the word that the log uses (first_output of attempt_committed).
@@ -89,6 +92,8 @@ type Event struct {
 	Tool Tool
 	// Stop is set on Stop.
 	Stop StopReason
+	// Seal is set on ReasoningSeal.
+	Seal OpaqueReasoning
 	// Usage is set on Usage. It is cumulative: the last value wins.
 	Usage usage.Usage
 }
