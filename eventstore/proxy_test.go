@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/url"
@@ -136,6 +137,13 @@ func (p *proxy) serve(client net.Conn) {
 			<-answers
 			return
 		}
+		if isCancel(buf[:n]) {
+			// The client cancels what it was cut off from, and may be in time: then there
+			// is no commit whose answer was lost.
+			server.Close()
+			<-answers
+			return
+		}
 		if p.hit(buf[:n]) {
 			client.Close() // before the server can answer
 			if p.forward {
@@ -176,4 +184,10 @@ func (p *proxy) hit(sent []byte) bool {
 	}
 	p.cut, p.down = true, p.dead
 	return true
+}
+
+// isCancel recognizes PostgreSQL's request to cancel another connection's statement.
+func isCancel(sent []byte) bool {
+	const cancelRequest = 80877102
+	return len(sent) == 16 && binary.BigEndian.Uint32(sent[4:8]) == cancelRequest
 }
