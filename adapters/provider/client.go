@@ -24,6 +24,11 @@ const (
 	// idleTimeout ends a connection before the usual 60 to 120 s of load balancers
 	// does, so that few calls meet one that has just died.
 	idleTimeout = 50 * time.Second
+	// Every connection keeps its buffers, idle or streaming (S9). A prompt larger than
+	// the one passes it by with a second write; a token's chunk is some 300 bytes of the
+	// other.
+	writeBuffer = 4 << 10
+	readBuffer  = 8 << 10
 	// maxHeaderBytes is far above what providers send.
 	maxHeaderBytes = 256 << 10
 	// dialTimeout bounds a dial that outlives the call it was made for: net/http
@@ -78,8 +83,8 @@ func New(cfg Config) *Client {
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		WriteBufferSize:        32 << 10,
-		ReadBufferSize:         16 << 10,
+		WriteBufferSize:        writeBuffer,
+		ReadBufferSize:         readBuffer,
 	}
 	return c
 }

@@ -10,8 +10,9 @@ const (
 	// DefaultMaxFrame is the largest event that is read: an image in base64 comes as
 	// one (S12). bufio.Scanner's 64 KiB has been mistaken for the end of a stream.
 	DefaultMaxFrame = 16 << 20
-	// initialBuffer takes a network read; events are a few hundred bytes.
-	initialBuffer = 16 << 10
+	// initialBuffer takes a network read; events are a few hundred bytes. Every open
+	// stream has one (S9).
+	initialBuffer = 8 << 10
 	// keepBuffer is the most that stays allocated after a larger frame (S9).
 	keepBuffer = 64 << 10
 	// maxEmptyReads is how often a reader may return nothing, as bufio has it.
