@@ -12,7 +12,7 @@ help: ## Show what can be made
 
 .PHONY: build
 build: ## Build bin/sluice
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/sluice ./cmd/sluice
+	go build -ldflags '$(LDFLAGS)' -o bin/sluice ./cmd/sluice
 
 .PHONY: run
 run: build ## Build and run everything on this machine (sluice dev)
