@@ -277,7 +277,7 @@ func (s *chainScene) answerIs(code string, status int) error {
 	if err := same("code", code, string(s.run.Answer.Code)); err != nil {
 		return err
 	}
-	got := apierror.New(apierror.Code(s.run.Answer.Code)).HTTPStatus()
+	got := apierror.New(s.run.Answer.Code).HTTPStatus()
 	if s.run.Answer.AllOpen && s.run.Answer.Code == request.CodeUpstreamExhausted {
 		got = 503
 	}

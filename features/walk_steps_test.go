@@ -155,7 +155,7 @@ func (s *walkScene) callerGets(code string, status int) error {
 	}
 	got := clientClosed
 	if s.run.Answer.Code != request.CodeClientCancelled {
-		got = apierror.New(apierror.Code(s.run.Answer.Code)).HTTPStatus()
+		got = apierror.New(s.run.Answer.Code).HTTPStatus()
 	}
 	return same("status", status, got)
 }

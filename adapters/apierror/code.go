@@ -1,9 +1,13 @@
 package apierror
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/sluice-gateway/sluice/domain/request"
+)
 
 // Code is our word for an error, stable for callers.
-type Code string
+type Code = request.Code
 
 // The codes of api.md.
 const (

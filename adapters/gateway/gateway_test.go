@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/adapters/gateway/gatewaytest"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/usage"
@@ -23,41 +24,41 @@ import (
 var served = []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled reported", "request_finalized completed"}
 
 func TestAWholeAnswerIsTwoCommits(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	out := b.chat(t.Context(), whole)
+	b := gatewaytest.New(t, "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Whole)
 	if out.Err != nil || !strings.Contains(string(out.Whole), `"model":"m"`) {
 		t.Fatalf("error %v, body %s", out.Err, out.Whole)
 	}
-	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff(served, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
-	if b.log.commits != 2 {
-		t.Errorf("%d commits, want 2: one before the provider, one after", b.log.commits)
+	if b.Log.Commits != 2 {
+		t.Errorf("%d commits, want 2: one before the provider, one after", b.Log.Commits)
 	}
-	b.log.nothingHeld(t)
+	b.Log.NothingHeld(t)
 }
 
 func TestTheProviderIsCalledAfterTheReservationIsDurable_M2(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	b.log.entered = func(a eventstore.Append) {
-		if a.Expected == 0 && b.provider.Ledger().Total != 0 {
+	b := gatewaytest.New(t, "fake-ok")
+	b.Log.Entered = func(a eventstore.Append) {
+		if a.Expected == 0 && b.Provider.Ledger().Total != 0 {
 			t.Error("the provider was called before the reservation was written")
 		}
 	}
-	b.chat(t.Context(), whole)
-	if n := b.provider.Ledger().Total; n != 1 {
+	b.Chat(t.Context(), gatewaytest.Whole)
+	if n := b.Provider.Ledger().Total; n != 1 {
 		t.Errorf("%d calls", n)
 	}
 }
 
 func TestNobodyIsCalledWhenTheReservationCannotBeWritten_O5(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	b.log.fail = func(eventstore.Append) error { return eventstore.ErrUnavailable }
-	out := b.chat(t.Context(), whole)
+	b := gatewaytest.New(t, "fake-ok")
+	b.Log.Fail = func(eventstore.Append) error { return eventstore.ErrUnavailable }
+	out := b.Chat(t.Context(), gatewaytest.Whole)
 	if out.Err == nil || out.Err.Code != apierror.GatewayUnavailable || out.Err.RetryAfter == 0 {
 		t.Fatalf("got %+v", out.Err)
 	}
-	if n := b.provider.Ledger().Total; n != 0 {
+	if n := b.Provider.Ledger().Total; n != 0 {
 		t.Errorf("%d calls to the provider", n)
 	}
 }
@@ -68,34 +69,34 @@ func TestFailoverBeforeTheCommitIsInvisible_S5_W2(t *testing.T) {
 		"nothing": "fake-empty-body", "a reset": "fake-reset",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, fault, "fake-ok")
-			out := b.chat(t.Context(), stream)
+			b := gatewaytest.New(t, fault, "fake-ok")
+			out := b.Chat(t.Context(), gatewaytest.Stream)
 			if out.Err != nil {
 				t.Fatal(out.Err)
 			}
-			var c collector
+			var c gatewaytest.Collector
 			if err := out.Stream(t.Context(), &c); err != nil {
 				t.Fatal(err)
 			}
-			got := c.sent.String()
+			got := c.Sent.String()
 			if strings.Count(got, `"role":"assistant"`) != 1 || strings.Count(got, "[DONE]") != 1 || strings.Contains(got, `"error"`) {
 				t.Errorf("the client saw more than one stream:\n%s", got)
 			}
 			if out.Facts.FallbackDepth != 1 || out.Facts.FallbackKind != "same_model" || out.Facts.Provider != "p1" {
 				t.Errorf("facts %+v", out.Facts)
 			}
-			b.log.nothingHeld(t)
+			b.Log.NothingHeld(t)
 		})
 	}
 }
 
 func TestTheEndWaitsForTheSettlement_M17(t *testing.T) {
-	b := newBench(t, "fake-words:20")
-	out := b.chat(t.Context(), stream)
-	var c collector
+	b := gatewaytest.New(t, "fake-words:20")
+	out := b.Chat(t.Context(), gatewaytest.Stream)
+	var c gatewaytest.Collector
 	var settled atomic.Bool
-	b.log.entered = func(a eventstore.Append) { settled.Store(true) }
-	c.before = func(event string) error {
+	b.Log.Entered = func(a eventstore.Append) { settled.Store(true) }
+	c.Before = func(event string) error {
 		end := strings.Contains(event, "[DONE]") || strings.Contains(event, `"finish_reason":"stop"`)
 		if end && !settled.Load() {
 			t.Error("the client was told the end before the settlement was written")
@@ -108,18 +109,18 @@ func TestTheEndWaitsForTheSettlement_M17(t *testing.T) {
 	if err := out.Stream(t.Context(), &c); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff(served, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestACompleteAnswerIsNeverSentWithoutItsSettlement_M17(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	out := b.chat(t.Context(), stream)
-	b.log.fail = func(eventstore.Append) error { return eventstore.ErrClosed }
-	var c collector
+	b := gatewaytest.New(t, "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Stream)
+	b.Log.Fail = func(eventstore.Append) error { return eventstore.ErrClosed }
+	var c gatewaytest.Collector
 	_ = out.Stream(t.Context(), &c)
-	got := c.sent.String()
+	got := c.Sent.String()
 	if strings.Contains(got, "[DONE]") || strings.Contains(got, `"finish_reason":"stop"`) || !strings.Contains(got, `"error"`) {
 		t.Errorf("the stream looks finished:\n%s", got)
 	}
@@ -128,48 +129,48 @@ func TestACompleteAnswerIsNeverSentWithoutItsSettlement_M17(t *testing.T) {
 func TestABreakAfterTheCommitIsTold_S2_S3_S6(t *testing.T) {
 	for name, fault := range map[string]string{"cut": "fake-cut:3", "reset": "fake-cut:3:rst", "malformed": "fake-malformed:3"} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, fault, "fake-ok")
-			out := b.chat(t.Context(), stream)
+			b := gatewaytest.New(t, fault, "fake-ok")
+			out := b.Chat(t.Context(), gatewaytest.Stream)
 			if out.Stream == nil {
 				t.Fatalf("not a stream: %+v", out)
 			}
-			var c collector
+			var c gatewaytest.Collector
 			_ = out.Stream(t.Context(), &c)
-			got := c.sent.String()
+			got := c.Sent.String()
 			if strings.Contains(got, "[DONE]") || !strings.Contains(got, `"code":"upstream_truncated"`) {
 				t.Errorf("the stream does not end truthfully:\n%s", got)
 			}
 			want := []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled estimated", "request_finalized truncated"}
-			if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+			if diff := cmp.Diff(want, b.Log.Moves(t)); diff != "" {
 				t.Error(diff)
 			}
-			if n := b.provider.Ledger().Total; n != 1 {
+			if n := b.Provider.Ledger().Total; n != 1 {
 				t.Errorf("%d calls: another answer was started", n)
 			}
-			b.log.nothingHeld(t)
+			b.Log.NothingHeld(t)
 		})
 	}
 }
 
 func TestNobodyGetsHalfAWholeAnswer_S3_S13(t *testing.T) {
-	b := newBench(t, "fake-cut:3", "fake-ok")
-	out := b.chat(t.Context(), whole)
+	b := gatewaytest.New(t, "fake-cut:3", "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Whole)
 	if out.Err != nil || out.Facts.Attempts < 2 {
 		t.Fatalf("error %v, facts %+v", out.Err, out.Facts)
 	}
-	b.log.nothingHeld(t)
+	b.Log.NothingHeld(t)
 }
 
 func TestACallersFaultReachesTheCaller_W3(t *testing.T) {
-	b := newBench(t, "fake-400", "fake-ok")
-	out := b.chat(t.Context(), whole)
+	b := gatewaytest.New(t, "fake-400", "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Whole)
 	if out.Err == nil || out.Err.Code != apierror.InvalidRequest || out.Err.Relay == nil || out.Err.Relay.Message == "" {
 		t.Fatalf("got %+v", out.Err)
 	}
-	if n := b.provider.Ledger().Total; n != 1 {
+	if n := b.Provider.Ledger().Total; n != 1 {
 		t.Errorf("%d calls, want exactly one", n)
 	}
-	for _, e := range b.log.streams {
+	for _, e := range b.Log.Streams {
 		for _, stored := range e {
 			if strings.Contains(string(stored.Data), out.Err.Relay.Message) {
 				t.Errorf("the provider's text is in the log: %s", stored.Data)
@@ -179,12 +180,12 @@ func TestACallersFaultReachesTheCaller_W3(t *testing.T) {
 }
 
 func TestAClientThatLeavesMidStreamIsSettled_S7(t *testing.T) {
-	b := newBench(t, "fake-words:300")
-	out := b.chat(t.Context(), longStream)
-	var c collector
+	b := gatewaytest.New(t, "fake-words:300")
+	out := b.Chat(t.Context(), gatewaytest.LongStream)
+	var c gatewaytest.Collector
 	writes := 0
 	gone := errors.New("gone")
-	c.before = func(string) error {
+	c.Before = func(string) error {
 		if writes++; writes > 1 {
 			return gone
 		}
@@ -194,61 +195,61 @@ func TestAClientThatLeavesMidStreamIsSettled_S7(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	want := []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled estimated", "request_finalized client_cancelled"}
-	if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff(want, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
-	b.log.nothingHeld(t)
+	b.Log.NothingHeld(t)
 }
 
 func TestAClientThatLeavesAfterTheEndChangesNothing_S7(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	out := b.chat(t.Context(), stream)
-	var c collector
-	c.before = func(event string) error {
+	b := gatewaytest.New(t, "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Stream)
+	var c gatewaytest.Collector
+	c.Before = func(event string) error {
 		if strings.Contains(event, "[DONE]") {
 			return errors.New("gone")
 		}
 		return nil
 	}
 	_ = out.Stream(t.Context(), &c)
-	if diff := cmp.Diff(served, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff(served, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestAClientThatLeavesBeforeTheFirstByteEndsTheCall_S7(t *testing.T) {
-	b := newBench(t, "fake-silence")
+	b := gatewaytest.New(t, "fake-silence")
 	ctx, leave := context.WithCancel(t.Context())
-	b.log.entered = func(a eventstore.Append) {
+	b.Log.Entered = func(a eventstore.Append) {
 		if a.Expected == 0 {
 			// The reservation is being written; the client leaves during the call.
 			go func() {
-				_ = b.provider.Await(context.Background(), func(c []fakeprovider.Call) bool { return len(c) == 1 })
+				_ = b.Provider.Await(context.Background(), func(c []fakeprovider.Call) bool { return len(c) == 1 })
 				leave()
 			}()
 		}
 	}
-	out := b.chat(ctx, whole)
+	out := b.Chat(ctx, gatewaytest.Whole)
 	if !out.Gone {
 		t.Errorf("something is sent to nobody: %+v", out)
 	}
 	want := []string{"request_admitted", "attempt_reserved first", "attempt_failed client_cancelled", "attempt_settled unknown", "reservation_released", "request_finalized client_cancelled"}
-	if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff(want, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestUsageIsObtainedAndHidden_S8(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	out := b.chat(t.Context(), stream)
-	var c collector
+	b := gatewaytest.New(t, "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Stream)
+	var c gatewaytest.Collector
 	if err := out.Stream(t.Context(), &c); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(c.sent.String(), `"usage":{`) {
+	if strings.Contains(c.Sent.String(), `"usage":{`) {
 		t.Error("a caller who did not ask got a usage chunk")
 	}
-	for _, e := range b.log.events(t) {
+	for _, e := range b.Log.Events(t) {
 		if s, ok := e.(request.AttemptSettled); ok && (s.Basis != usage.BasisReported || s.Usage.Output.N == 0 || s.Charge == 0) {
 			t.Errorf("settled %+v", s)
 		}
@@ -256,16 +257,16 @@ func TestUsageIsObtainedAndHidden_S8(t *testing.T) {
 }
 
 func TestABudgetRefusesWithoutACall_M13_A9(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	b.log.counters[monthKey()] = counterOf(999_999_999)
-	out := b.chat(t.Context(), whole)
+	b := gatewaytest.New(t, "fake-ok")
+	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
+	out := b.Chat(t.Context(), gatewaytest.Whole)
 	if out.Err == nil || out.Err.Code != apierror.InsufficientQuota || out.Err.Scope != "organization" || *out.Err.Limit != 1_000_000_000 {
 		t.Fatalf("got %+v", out.Err)
 	}
-	if diff := cmp.Diff([]string{"request_refused"}, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff([]string{"request_refused"}, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
-	if n := b.provider.Ledger().Total; n != 0 {
+	if n := b.Provider.Ledger().Total; n != 0 {
 		t.Errorf("%d calls", n)
 	}
 }
@@ -276,78 +277,78 @@ func TestBadRequestsAreRefusedInOneEvent_N1_A9(t *testing.T) {
 		`{"model":"m","messages":"hi"}`:                                  apierror.InvalidRequest,
 		`{`:                                                              apierror.InvalidRequest,
 	} {
-		b := newBench(t, "fake-ok")
-		out := b.chat(t.Context(), body)
+		b := gatewaytest.New(t, "fake-ok")
+		out := b.Chat(t.Context(), body)
 		if out.Err == nil || out.Err.Code != code {
 			t.Errorf("%s: %+v", body, out.Err)
 		}
-		if diff := cmp.Diff([]string{"request_refused"}, b.log.moves(t)); diff != "" {
+		if diff := cmp.Diff([]string{"request_refused"}, b.Log.Moves(t)); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
 func TestHeldAnswersFailOverInTheMiddle_S13(t *testing.T) {
-	b := newBench(t, "fake-cut:3", "fake-words:8")
-	out := b.with(func(c *gateway.Controls) { c.Hold = true }).chat(t.Context(), stream)
+	b := gatewaytest.New(t, "fake-cut:3", "fake-words:8")
+	out := b.With(func(c *gateway.Controls) { c.Hold = true }).Chat(t.Context(), gatewaytest.Stream)
 	if out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	var c collector
+	var c gatewaytest.Collector
 	if err := out.Stream(t.Context(), &c); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.sent.String(); strings.Count(got, "[DONE]") != 1 || strings.Contains(got, `"error"`) || out.Facts.Provider != "p1" {
+	if got := c.Sent.String(); strings.Count(got, "[DONE]") != 1 || strings.Contains(got, `"error"`) || out.Facts.Provider != "p1" {
 		t.Errorf("served by %s:\n%s", out.Facts.Provider, got)
 	}
-	b.log.nothingHeld(t)
+	b.Log.NothingHeld(t)
 }
 
 func TestARefusalIsAnsweredElsewhereWhereTheModelOptsIn_W7(t *testing.T) {
-	for name, body := range map[string]string{"stream": stream, "whole": whole} {
+	for name, body := range map[string]string{"stream": gatewaytest.Stream, "whole": gatewaytest.Whole} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, "fake-refusal", "fake-ok")
-			b.policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
-			got := answerOf(t, b.chat(t.Context(), body))
+			b := gatewaytest.New(t, "fake-refusal", "fake-ok")
+			b.Policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
+			got := answerOf(t, b.Chat(t.Context(), body))
 			if strings.Contains(got, `"refusal":"`) || !strings.Contains(got, "model") {
 				t.Errorf("the refused output reached the client:\n%s", got)
 			}
-			moves := b.log.moves(t)
+			moves := b.Log.Moves(t)
 			if !slices.Contains(moves, "attempt_failed refusal") || !slices.Contains(moves, "attempt_reserved failover") {
 				t.Errorf("moves %v", moves)
 			}
 		})
 	}
-	b := newBench(t, "fake-refusal", "fake-ok")
-	if got := answerOf(t, b.chat(t.Context(), stream)); !strings.Contains(got, `"refusal":"`) {
+	b := gatewaytest.New(t, "fake-refusal", "fake-ok")
+	if got := answerOf(t, b.Chat(t.Context(), gatewaytest.Stream)); !strings.Contains(got, `"refusal":"`) {
 		t.Errorf("without the policy a refusal is the model's answer:\n%s", got)
 	}
 }
 
 func TestARefusalLongerThanTheBufferCommits_W7(t *testing.T) {
-	b := newBench(t, "fake-refusal:300", "fake-ok")
-	b.policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
-	if got := answerOf(t, b.chat(t.Context(), longStream)); !strings.Contains(got, `"refusal":"`) {
+	b := gatewaytest.New(t, "fake-refusal:300", "fake-ok")
+	b.Policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
+	if got := answerOf(t, b.Chat(t.Context(), gatewaytest.LongStream)); !strings.Contains(got, `"refusal":"`) {
 		t.Errorf("got\n%s", got)
 	}
-	if n := b.provider.Ledger().Total; n != 1 {
+	if n := b.Provider.Ledger().Total; n != 1 {
 		t.Errorf("%d calls", n)
 	}
 }
 
 func TestADrainedAnswerIsSettledOnItsUsage_S7(t *testing.T) {
-	b := newBench(t, "fake-words:300")
-	b.objects.Providers[0].OnClientCancel = catalog.Drain
+	b := gatewaytest.New(t, "fake-words:300")
+	b.Objects.Providers[0].OnClientCancel = catalog.Drain
 	ctx, leave := context.WithCancel(t.Context())
-	out := b.chat(ctx, longStream)
-	var c collector
-	c.before = func(string) error { leave(); return errors.New("gone") }
+	out := b.Chat(ctx, gatewaytest.LongStream)
+	var c gatewaytest.Collector
+	c.Before = func(string) error { leave(); return errors.New("gone") }
 	_ = out.Stream(ctx, &c)
 	want := []string{"request_admitted", "attempt_reserved first", "attempt_committed", "attempt_settled reported", "request_finalized client_cancelled"}
-	if diff := cmp.Diff(want, b.log.moves(t)); diff != "" {
+	if diff := cmp.Diff(want, b.Log.Moves(t)); diff != "" {
 		t.Error(diff)
 	}
-	for _, e := range b.log.events(t) {
+	for _, e := range b.Log.Events(t) {
 		if r, ok := e.(request.AttemptReserved); ok && r.OnClientCancel != "drain" {
 			t.Errorf("the choice is not on the attempt: %q", r.OnClientCancel)
 		}
@@ -360,21 +361,21 @@ func TestSilenceFailsOverOnceWithoutASecondCall_W11(t *testing.T) {
 		"trickles comments": "fake-trickle:20ms",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, fault, "fake-ok")
-			b.objects.Deployments[0].Timeouts = catalog.Timeouts{
+			b := gatewaytest.New(t, fault, "fake-ok")
+			b.Objects.Deployments[0].Timeouts = catalog.Timeouts{
 				FirstByte: catalog.Duration(150 * time.Millisecond), FirstOutput: catalog.Duration(300 * time.Millisecond),
 			}
-			if got := answerOf(t, b.chat(t.Context(), stream)); !strings.Contains(got, "[DONE]") {
+			if got := answerOf(t, b.Chat(t.Context(), gatewaytest.Stream)); !strings.Contains(got, "[DONE]") {
 				t.Fatalf("got %s", got)
 			}
 			calls := map[string]int{}
-			for _, c := range b.provider.Ledger().Calls {
+			for _, c := range b.Provider.Ledger().Calls {
 				calls[c.Model]++
 			}
 			if calls[fault] != 1 || calls["fake-ok"] != 1 {
 				t.Errorf("calls %v", calls)
 			}
-			b.log.nothingHeld(t)
+			b.Log.NothingHeld(t)
 		})
 	}
 }

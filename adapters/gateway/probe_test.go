@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/gateway/gatewaytest"
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -14,15 +15,15 @@ import (
 // otherwise an organization without money could keep a recovered route shut for
 // all (H1).
 func TestARefusedReservationGivesTheProbeBack_H1(t *testing.T) {
-	b := newBench(t, "fake-ok")
-	circuits := health.New(health.Config{Secrets: anySecret{}})
+	b := gatewaytest.New(t, "fake-ok")
+	circuits := health.New(health.Config{Secrets: gatewaytest.AnySecret{}})
 	b.Health = circuits
-	rung := &walk.Rung{Model: "m", Deployment: &b.objects.Deployments[0], Provider: &b.objects.Providers[0]}
+	rung := &walk.Rung{Model: "m", Deployment: &b.Objects.Deployments[0], Provider: &b.Objects.Providers[0]}
 	now := time.Now()
 	circuits.Observe(rung, "k1", "acme/key1", &failure.Failure{Class: failure.DeploymentGone, Status: 404}, now.Add(-time.Minute))
 
-	b.log.counters[monthKey()] = counterOf(999_999_999)
-	if out := b.chat(t.Context(), whole); out.Err == nil || out.Err.Code != apierror.InsufficientQuota {
+	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
+	if out := b.Chat(t.Context(), gatewaytest.Whole); out.Err == nil || out.Err.Code != apierror.InsufficientQuota {
 		t.Fatalf("got %+v", out.Err)
 	}
 	if v := circuits.Claim(rung, "k1", walk.Ordinary, now); v.Skip != "" || !v.Probe {

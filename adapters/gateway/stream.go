@@ -121,7 +121,7 @@ func (s *streaming) settle(ctx context.Context, w *aliveWriter, err error) error
 	case f.Class == failure.ClientCancelled:
 		return err
 	default:
-		return s.fail(w, apierror.Code(move.Finish.Answer.Code))
+		return s.fail(w, move.Finish.Answer.Code)
 	}
 }
 

@@ -110,7 +110,7 @@ func (w *walker) failed(e *apierror.Error) *Outcome {
 	if e.RetryAfter == 0 {
 		e.RetryAfter = w.wayOn(e)
 	}
-	return &Outcome{RequestID: w.id, Facts: w.facts, Err: e, Gone: e.Code == apierror.Code(request.CodeClientCancelled)}
+	return &Outcome{RequestID: w.id, Facts: w.facts, Err: e, Gone: e.Code == request.CodeClientCancelled}
 }
 
 // The soonest way on where the walk knows none (W20).
@@ -155,7 +155,7 @@ func (w *walker) noteFacts(r request.AttemptReserved) {
 
 // errorOf says a walk's answer in the words of the edge.
 func (w *walker) errorOf(a walk.Answer) *apierror.Error {
-	e := apierror.New(apierror.Code(a.Code))
+	e := apierror.New(a.Code)
 	e.Retryable = a.Retryable
 	e.RetryAfter, e.Relay = a.RetryAfter, a.Relay
 	if a.AllOpen && a.Code == request.CodeUpstreamExhausted {

@@ -1,0 +1,167 @@
+package gatewaytest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluice-gateway/sluice/domain/budget"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/walk/sim"
+	"github.com/sluice-gateway/sluice/eventstore"
+)
+
+// Moves says what the log has of the only request, one word an event.
+func (l *Log) Moves(t *testing.T) []string {
+	t.Helper()
+	var words []string
+	var life request.Life
+	for _, e := range l.Events(t) {
+		if err := life.Apply(e); err != nil {
+			t.Fatalf("the log holds an impossible life: %v", err)
+		}
+		word := event.Name(e)
+		switch e := e.(type) {
+		case request.AttemptReserved:
+			word += " " + string(e.Kind)
+		case request.AttemptFailed:
+			word += " " + string(e.Failure)
+		case request.AttemptSettled:
+			word += " " + string(e.Basis)
+		case request.RequestFinalized:
+			word += " " + string(e.Outcome)
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// Log is a Log that keeps its promises without a database.
+type Log struct {
+	mu       sync.Mutex
+	Streams  map[string][]eventstore.Event
+	Counters sim.Counters
+	Commits  int
+	// Fail, when set, is asked before each append.
+	Fail func(a eventstore.Append) error
+	// Entered, when set, gets every append before it is written.
+	Entered func(a eventstore.Append)
+}
+
+// NewLog is an empty log.
+func NewLog() *Log {
+	return &Log{Streams: map[string][]eventstore.Event{}, Counters: sim.Counters{}}
+}
+
+// AppendAll writes a group or nothing.
+func (l *Log) AppendAll(_ context.Context, group []eventstore.Append) ([]eventstore.Result, error) {
+	for _, a := range group {
+		if l.Entered != nil {
+			l.Entered(a)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range group {
+		if l.Fail != nil {
+			if err := l.Fail(a); err != nil {
+				return nil, err
+			}
+		}
+		have := int64(len(l.Streams[a.Stream]))
+		if a.Expected != eventstore.AnyVersion && a.Expected != have {
+			return nil, &eventstore.ConflictError{Stream: a.Stream, Expected: a.Expected, Actual: have}
+		}
+	}
+	l.Commits++
+	var results []eventstore.Result
+	for _, a := range group {
+		events, deltas := a.Events, a.Deltas
+		refusal := budget.Decide(l.Counters, a.Checks)
+		if refusal != nil {
+			events, deltas = a.Refuse(*refusal)
+		}
+		l.Streams[a.Stream] = append(l.Streams[a.Stream], events...)
+		budget.Apply(l.Counters, deltas)
+		results = append(results, eventstore.Result{Version: int64(len(l.Streams[a.Stream])), Refusal: refusal})
+	}
+	return results, nil
+}
+
+// ReadStream reads one stream back.
+func (l *Log) ReadStream(_ context.Context, stream string, _ int64, _ int) ([]eventstore.Recorded, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []eventstore.Recorded
+	for i, e := range l.Streams[stream] {
+		list = append(list, eventstore.Recorded{Event: e, Stream: stream, StreamVersion: int64(i + 1)})
+	}
+	return list, nil
+}
+
+// Events decodes the only request's events.
+func (l *Log) Events(t *testing.T) []event.Event {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []event.Event
+	requests := 0
+	for name, stored := range l.Streams {
+		if !strings.HasPrefix(name, "request/") {
+			continue
+		}
+		if requests++; requests > 1 {
+			t.Fatal("more than one request in the log")
+		}
+		for _, s := range stored {
+			e, err := event.Decode(s.Type, s.Version, s.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// NothingHeld checks that every hold was given back.
+func (l *Log) NothingHeld(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, c := range l.Counters {
+		if c.Held != 0 {
+			t.Errorf("%s still holds %d", key, c.Held)
+		}
+	}
+}
+
+// Open counts the requests that are admitted and not closed. A life that may not be
+// fails the test.
+func (l *Log) Open(t *testing.T) int {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := 0
+	for name, stored := range l.Streams {
+		if !strings.HasPrefix(name, "request/") {
+			continue
+		}
+		var life request.Life
+		for _, s := range stored {
+			e, err := event.Decode(s.Type, s.Version, s.Data)
+			if err == nil {
+				err = life.Apply(e)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if life.Phase != request.Closed {
+			open++
+		}
+	}
+	return open
+}
