@@ -1,0 +1,120 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+// Config is the part of a sluice.yaml that tests vary.
+type Config struct {
+	Providers []Provider
+	Models    []Model
+	// Tenants are acme, without a limit, when there are none.
+	Tenants []Tenant
+}
+
+// Provider is an OpenAI-compatible one.
+type Provider struct {
+	ID string
+	// URL is the server's address, without /v1.
+	URL string
+	// Secret is its key; empty: one made from the ID.
+	Secret string
+}
+
+// Model is a name that callers use.
+type Model struct {
+	Slug string
+	// Routes are "provider/upstream model", tried in this order.
+	Routes []string
+	// Input and Output are USD per million tokens; empty: 3.00 and 15.00.
+	Input, Output string
+	// Policy is YAML in flow style, "{max_attempts: 2}".
+	Policy string
+}
+
+// Tenant is an organization.
+type Tenant struct {
+	ID string
+	// MonthlyUSD is its organization budget; empty: none.
+	MonthlyUSD string
+}
+
+var yaml = template.Must(template.New("sluice.yaml").Funcs(template.FuncMap{
+	"deployment": deployment, "provider": providerOf, "upstream": upstreamOf, "variable": variable, "or": or,
+}).Parse(`version: 1
+providers:
+{{- range .Providers}}
+  - {id: {{.ID}}, protocol: openai, base_url: {{printf "%s/v1" .URL | printf "%q"}}, keys: [{id: k1, env: {{variable .ID}}}]}
+{{- end}}
+deployments:
+{{- range $m := .Models}}{{range $i, $route := $m.Routes}}
+  - id: {{deployment $m.Slug $i $route}}
+    provider: {{provider $route}}
+    upstream_model: {{upstream $route | printf "%q"}}
+    context: {total: 1050000, max_input: 922000, max_output: 128000}
+    capabilities: [chat, tools, images, structured_output]
+    prices: {input: "{{or $m.Input "3.00"}}", output: "{{or $m.Output "15.00"}}", source: "made up for tests"}
+{{- end}}{{end}}
+models:
+{{- range $m := .Models}}
+  - slug: {{$m.Slug}}
+    exact_model: {{$m.Slug}}
+    equivalence: {certified_by: tests, on: "2026-11-01", evidence: "made up for tests"}
+    policy: {{or $m.Policy "{failover_mode: maximize_availability}"}}
+    chain: [{{range $i, $route := $m.Routes}}{{if $i}}, {{end}}{deployment: {{deployment $m.Slug $i $route}}}{{end}}]
+{{- end}}
+tenants:
+{{- range .Tenants}}
+  - id: {{.ID}}
+{{- with .MonthlyUSD}}
+    budgets: [{scope: organization, limit_usd: "{{.}}", per: month}]
+{{- end}}{{end}}
+`))
+
+// YAML is the configuration as a file for sluice apply.
+func (c Config) YAML() string {
+	if len(c.Tenants) == 0 {
+		c.Tenants = []Tenant{{ID: "acme"}}
+	}
+	var text strings.Builder
+	if err := yaml.Execute(&text, c); err != nil {
+		panic(err) // the template and the types above do not match
+	}
+	return text.String()
+}
+
+// secrets are the variables that hold the providers' keys.
+func (c Config) secrets() []string {
+	var env []string
+	for _, p := range c.Providers {
+		env = append(env, variable(p.ID)+"="+or(p.Secret, "upstream-key-of-"+p.ID))
+	}
+	return env
+}
+
+func deployment(slug string, rung int, route string) string {
+	return fmt.Sprintf("%s-%d@%s", slug, rung, providerOf(route))
+}
+
+func providerOf(route string) string {
+	id, _, _ := strings.Cut(route, "/")
+	return id
+}
+
+func upstreamOf(route string) string {
+	_, model, _ := strings.Cut(route, "/")
+	return model
+}
+
+func variable(provider string) string {
+	return "UPSTREAM_KEY_" + strings.ToUpper(strings.ReplaceAll(provider, "-", "_"))
+}
+
+func or(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
