@@ -26,13 +26,30 @@ type Request struct {
 	// Needs are the capabilities that a destination must have (N21), in the order
 	// of the catalog's list, each at most once.
 	Needs []catalog.Capability
-	Hints Hints
-	Parts Parts
+	// Features are what the request uses that not every dialect can say (P5), in the
+	// order in which they were met, each at most once.
+	Features []Feature
+	// WholeOnly says that the dialect has no streams: its answers come in one piece.
+	WholeOnly bool
+	Hints     Hints
+	Parts     Parts
 	// Neutral decodes the request for a destination of another dialect. It reads Raw
 	// anew each time and is called only where it is needed: most requests go out in
 	// the dialect they came in. The error is an *InvalidError. An inbound dialect sets
 	// it in Parse.
 	Neutral func() (*neutral.Request, error)
+	// Flags are what came beside the body for a provider of the request's own dialect.
+	// The server sets them after Parse.
+	Flags Flags
+}
+
+// Flags are the headers of a caller that change what a provider of the caller's own
+// dialect does. A destination passes on what its own allow list has.
+type Flags struct {
+	// AnthropicVersion is empty when it was not sent.
+	AnthropicVersion string
+	// AnthropicBeta has one entry a flag, in the caller's order.
+	AnthropicBeta []string
 }
 
 // Hints are what a caller sent to help routing. They are never an authority and

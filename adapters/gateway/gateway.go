@@ -95,7 +95,9 @@ type Incoming struct {
 	Key      *catalog.Key
 	Snapshot *catalog.Snapshot
 	Controls Controls
-	At       time.Time
+	// Flags go to providers of the caller's own dialect.
+	Flags dialect.Flags
+	At    time.Time
 }
 
 // Controls are what a caller asked for beside the body; each may only narrow what

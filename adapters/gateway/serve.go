@@ -32,6 +32,7 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	if err != nil {
 		return w.refuse(ctx, req.Model, unresolved(err))
 	}
+	req.Flags = in.Flags
 	w.req = req
 	w.machine = walk.New(w.walkRequest(in, req, plan), walk.Rungs(plan), g.Health)
 	return w.run(ctx)
@@ -59,10 +60,19 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
 		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
-		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: walk.Auto,
+		Unsayable: req.Unsayable(),
+		Fallback:  in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
 		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,
 		Conversation: w.conversation(req),
 	}
+}
+
+// modeOf asks for whole answers where the dialect has no others.
+func modeOf(req *dialect.Request) walk.UpstreamMode {
+	if req.WholeOnly {
+		return walk.Whole
+	}
+	return walk.Auto
 }
 
 // conversation is the caller's best hint at which conversation this is: what it

@@ -12,6 +12,8 @@ const (
 	Messages  Dialect = "messages"
 	Converse  Dialect = "converse"
 	Generate  Dialect = "generate"
+	// Embeddings is OpenAI's, whose answers are vectors and come whole.
+	Embeddings Dialect = "embeddings"
 )
 
 // Kind is what an event says.

@@ -103,6 +103,9 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 			return request.SkipCapabilityMissing, map[string]string{"capability": string(need)}
 		}
 	}
+	if feature := m.req.Unsayable[r.Provider.Protocol]; feature != "" {
+		return request.SkipCapabilityMissing, map[string]string{"capability": feature}
+	}
 	if window := m.tooSmall(r.Deployment.Context); window != "" {
 		return request.SkipContextTooSmall, map[string]string{"window": window}
 	}

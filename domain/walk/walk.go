@@ -61,8 +61,11 @@ type Request struct {
 	// OutputTokens is the caller's own maximum; 0 when it set none.
 	OutputTokens int64
 	Needs        []catalog.Capability
-	Fallback     Fallback
-	Stream       bool
+	// Unsayable names, by a provider's protocol, what the request uses and that
+	// protocol cannot say (P5). A protocol that is not in it can say everything.
+	Unsayable map[catalog.Protocol]string
+	Fallback  Fallback
+	Stream    bool
 	// Mode says how the upstream is asked on behalf of a caller that does not stream
 	// (S11).
 	Mode     UpstreamMode

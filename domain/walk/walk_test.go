@@ -207,6 +207,24 @@ func TestMovesAreExact_W2_W9_W23(t *testing.T) {
 			"skip 0 capability_missing; first d1 k1; completed",
 		},
 		{
+			"what a protocol cannot say skips its rungs (P5)",
+			[]walk.Rung{rung(0, func(r *walk.Rung) { r.Provider.Protocol = catalog.Anthropic }), rung(1, func(r *walk.Rung) { r.Provider.Protocol = catalog.OpenAI })},
+			map[string][]sim.Ending{"d1": {serves()}},
+			[]func(*walk.Request){func(r *walk.Request) {
+				r.Unsayable = map[catalog.Protocol]string{catalog.Anthropic: "audio_input"}
+			}},
+			"skip 0 capability_missing; first d1 k1; completed",
+		},
+		{
+			"what no protocol of the chain can say is refused before any attempt (A4, P5)",
+			[]walk.Rung{rung(0, func(r *walk.Rung) { r.Provider.Protocol = catalog.Anthropic })},
+			nil,
+			[]func(*walk.Request){func(r *walk.Request) {
+				r.Unsayable = map[catalog.Protocol]string{catalog.Anthropic: "audio_input"}
+			}},
+			"refused capability_unavailable",
+		},
+		{
 			"an unpriced rung is skipped like a dead one (M3)",
 			[]walk.Rung{rung(0, func(r *walk.Rung) { r.Deployment.Prices = money.Prices{} }), rung(1)},
 			map[string][]sim.Ending{"d1": {serves()}},
