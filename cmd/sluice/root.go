@@ -38,7 +38,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newServe(), newDev(), newMigrate(),
 		newApply(), newExport(), newKeys(),
-		newRebuild(), newVerify(), newTrail(),
+		newRebuild(), newVerify(), newTrail(), newExplain(),
 		newFakeProvider(), newDoctor(), newVersion(),
 	)
 	return root

@@ -25,18 +25,7 @@ func newTrail() *cobra.Command {
 	}
 	output := addOutput(cmd)
 	cmd.RunE = running(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		id, err := uuid.Parse(strings.TrimPrefix(args[0], "request/"))
-		if err != nil {
-			return usagef("%q is no request id: it is the x-request-id of the reply", args[0])
-		}
-		return withLog(ctx, func(ctx context.Context, log *eventstore.Store) error {
-			events, err := log.ReadStream(ctx, "request/"+id.String(), 1, maxRequestEvents)
-			if err != nil {
-				return err
-			}
-			if len(events) == 0 {
-				return fmt.Errorf("there is no request %s in the log", id)
-			}
+		return withRequest(ctx, args[0], func(_ context.Context, _ *eventstore.Store, events []eventstore.Recorded) error {
 			t, err := trail.Build(events, trail.Operator)
 			if err != nil {
 				return err
@@ -50,4 +39,23 @@ func newTrail() *cobra.Command {
 		})
 	})
 	return cmd
+}
+
+// withRequest reads one request's events from the log, by the id that its reply
+// carried.
+func withRequest(ctx context.Context, arg string, work func(context.Context, *eventstore.Store, []eventstore.Recorded) error) error {
+	id, err := uuid.Parse(strings.TrimPrefix(arg, "request/"))
+	if err != nil {
+		return usagef("%q is no request id: it is the x-request-id of the reply", arg)
+	}
+	return withLog(ctx, func(ctx context.Context, log *eventstore.Store) error {
+		events, err := log.ReadStream(ctx, "request/"+id.String(), 1, maxRequestEvents)
+		if err != nil {
+			return err
+		}
+		if len(events) == 0 {
+			return fmt.Errorf("there is no request %s in the log", id)
+		}
+		return work(ctx, log, events)
+	})
 }
