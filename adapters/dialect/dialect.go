@@ -94,6 +94,12 @@ type Target struct {
 	// Stream asks for a stream, whatever the caller asked for (S11).
 	Stream         bool
 	IdempotencyKey string
+	// MaxOutputTokens is the output that was planned for (A6), for dialects in which
+	// a request must name a limit. 0 is not known.
+	MaxOutputTokens int64
+	// BetaFlags are the beta flags of the caller that this destination may be sent;
+	// nil is all of them (P11).
+	BetaFlags []string
 }
 
 // Upstream is a request ready to be sent.

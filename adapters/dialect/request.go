@@ -107,6 +107,9 @@ type Meta struct {
 	// Model is the name that the reply carries: the requested one, or the canonical
 	// one where reply_model says so (N23).
 	Model string
+	// InputTokens is the admission's estimate (A6), for dialects that name the input
+	// before it was counted. 0 is not known.
+	InputTokens int64
 }
 
 // InvalidError is a request that is not what its dialect allows. Message is safe
