@@ -81,7 +81,7 @@ func TestOtherMigrations_O11(t *testing.T) {
 
 func TestOldServer(t *testing.T) {
 	err := aboutDatabase("DATABASE_URL", "postgres://h/d", &migrations.ServerVersionError{Have: 130004, Need: 150000})
-	if got := explain(err); got != "PostgreSQL 13 is too old, 15 or newer is needed" {
+	if got := inWords(err); got != "PostgreSQL 13 is too old, 15 or newer is needed" {
 		t.Error(got)
 	}
 }

@@ -91,20 +91,24 @@ func runDev(ctx context.Context, cmd *cobra.Command, dir devDir, public, admin a
 		public: w.publicListener.Addr().String(), admin: w.adminListener.Addr().String(),
 		asked: [2]string{public.value, admin.value},
 	}
-	hello.print(cmd.OutOrStdout())
-	return serveDev(ctx, w, fake, listener, &follower{log: w.store, out: cmd.OutOrStdout(), trailOf: hello.trailOf})
+	out := cmd.OutOrStdout()
+	lines, err := newFollower(ctx, w.store, out, hello.trailOf)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return serveDev(ctx, w, fake, listener, lines, func() { hello.print(out) })
 }
 
 // serveDev runs the worker beside what only dev has. The fake provider goes on
 // while the worker drains, so that running answers can end.
-func serveDev(ctx context.Context, w *worker, fake *fakeprovider.Server, listener net.Listener, f *follower) error {
+func serveDev(ctx context.Context, w *worker, fake *fakeprovider.Server, listener net.Listener, lines *follower, ready func()) error {
 	pieces, ctx := errgroup.WithContext(ctx)
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	pieces.Go(func() error { return fake.Serve(listener) })
-	pieces.Go(func() error { return f.run(beside) })
+	pieces.Go(func() error { return lines.run(beside) })
 	pieces.Go(func() error {
 		defer stop()
-		err := w.run(ctx)
+		err := w.run(ctx, ready)
 		return errors.Join(err, fake.Close())
 	})
 	return pieces.Wait()

@@ -78,9 +78,8 @@ func oneDev(t *testing.T) {
 	if keyIn.FindString(again) != keyIn.FindString(curl) {
 		t.Errorf("another key: %s", again)
 	}
-	if list := shell(t, second.stdout.line(t, "/v1/requests?limit=1", second.ended)); !strings.Contains(list, id) {
-		t.Errorf("the request is gone: %s", list)
-	}
+	list := second.stdout.line(t, "/v1/requests?limit=1", second.ended)
+	eventually(t, "the first start's request is listed", func() bool { return strings.Contains(shell(t, list), id) })
 	shell(t, again)
 	if code := second.end(); code != exitDone {
 		t.Errorf("exit %d:\n%s", code, second.stderr)

@@ -101,16 +101,16 @@ func examineDatabase(ctx context.Context) []finding {
 	}
 	status, err := migrations.State(ctx, db.url)
 	if err != nil {
-		return []finding{{"database", fail, explain(db.about(err))}}
+		return []finding{{"database", fail, inWords(db.about(err))}}
 	}
 	findings := []finding{{"database", ok, fmt.Sprintf("PostgreSQL %d.%d answers", status.ServerVersion/10000, status.ServerVersion%10000)}}
 	if err := status.Check(); err != nil {
-		return append(findings, finding{"schema", fail, explain(db.about(err))})
+		return append(findings, finding{"schema", fail, inWords(db.about(err))})
 	}
 	findings = append(findings, finding{"schema", ok, fmt.Sprintf("version %d, migrations %.12s", status.Version, status.Digest)})
 	conn, err := pgx.Connect(ctx, db.url)
 	if err != nil {
-		return append(findings, finding{"rights", fail, explain(db.about(errors.Join(migrations.ErrUnreachable, err)))})
+		return append(findings, finding{"rights", fail, inWords(db.about(errors.Join(migrations.ErrUnreachable, err)))})
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	findings = append(findings, examineRights(ctx, conn), examineClock(ctx, conn))
@@ -161,12 +161,12 @@ func examineClock(ctx context.Context, conn *pgx.Conn) finding {
 func examineCatalog(ctx context.Context, db database) []finding {
 	log, err := db.openLog(ctx)
 	if err != nil {
-		return []finding{{"catalog", fail, explain(err)}}
+		return []finding{{"catalog", fail, inWords(err)}}
 	}
 	defer func() { _ = closeStore(log) }()
 	state, err := live.Read(ctx, log)
 	if err != nil {
-		return []finding{{"catalog", fail, "cannot be read: " + explain(err)}}
+		return []finding{{"catalog", fail, "cannot be read: " + inWords(err)}}
 	}
 	if db.dev {
 		// dev gives the demo's credentials to itself; this shell does not have them.

@@ -45,15 +45,15 @@ var errSilent = errors.New("failed")
 // report prints what went wrong, one clear line that says what to do next, and
 // returns the exit code.
 func report(stderr io.Writer, cmd *cobra.Command, err error) int {
-	_, ran := errors.AsType[*runError](err)
+	ran, _ := errors.AsType[*runError](err)
 	_, usage := errors.AsType[*usageError](err)
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errSilent):
 		return exitFailed
-	case ran && !usage:
-		fmt.Fprintf(stderr, "sluice: %s\n", explain(err))
+	case ran != nil && !usage:
+		fmt.Fprintf(stderr, "sluice: %s\n", inWords(ran.err))
 		return exitFailed
 	default:
 		fmt.Fprintf(stderr, "sluice: %s (see %s --help)\n", err, cmd.CommandPath())
@@ -61,11 +61,19 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	}
 }
 
-// explain is an error in the operator's words. Causes that could carry a password
+// inWords is an error in the operator's words. Causes that could carry a password
 // (a connection string, a driver's own message) are never printed.
-func explain(err error) string {
-	if text, ok := explainDatabase(err); ok {
+func inWords(err error) string {
+	if text, ok := databaseInWords(err); ok {
 		return text
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		// errors.Join: what failed, and what failed while cleaning up after it.
+		var texts []string
+		for _, one := range several.Unwrap() {
+			texts = append(texts, inWords(one))
+		}
+		return strings.Join(texts, "; ")
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -78,7 +86,7 @@ func explain(err error) string {
 	return err.Error()
 }
 
-func explainDatabase(err error) (string, bool) {
+func databaseInWords(err error) (string, bool) {
 	if behind, ok := errors.AsType[*migrations.BehindError](err); ok {
 		if behind.Version == 0 {
 			return "the database is empty: run `sluice migrate`", true

@@ -21,15 +21,18 @@ type follower struct {
 	out io.Writer
 	// trailOf is a command that shows a request's whole trail.
 	trailOf func(id string) string
+	// from is where the log ended before anything was served.
+	from int64
 }
 
-// run follows the log from its end until ctx ends.
+func newFollower(ctx context.Context, log *eventstore.Store, out io.Writer, trailOf func(string) string) (*follower, error) {
+	head, err := log.Head(ctx, 0)
+	return &follower{log: log, out: out, trailOf: trailOf, from: head.Position}, err
+}
+
+// run follows the log until ctx ends.
 func (f *follower) run(ctx context.Context) error {
-	head, err := f.log.Head(ctx, 0)
-	if err != nil {
-		return err
-	}
-	err = f.log.Subscribe(ctx, 0, head.Position, f.show, eventstore.SubscribeOptions{})
+	err := f.log.Subscribe(ctx, 0, f.from, f.show, eventstore.SubscribeOptions{})
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -47,7 +50,9 @@ func (f *follower) show(ctx context.Context, batch []eventstore.Recorded) error 
 		}
 		row, err := requests.Fold(requests.Row{}, events...)
 		if err != nil {
-			return err
+			// Written by another release. A line on a screen is no reason to stop.
+			fmt.Fprintf(f.out, "%s cannot be shown: %v\n", rec.Stream, err)
+			continue
 		}
 		paint := newPaint(f.out)
 		fmt.Fprintf(f.out, "%s\n  %s\n", requestLine(paint, row), paint.dim("trail: "+f.trailOf(row.ID.String())))

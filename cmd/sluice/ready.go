@@ -68,7 +68,7 @@ func (p *probe) askSchema(ctx context.Context) *admin.Problem {
 	if err == nil || newer || errors.Is(err, migrations.ErrUnreachable) {
 		return nil
 	}
-	return &admin.Problem{Check: "schema", Detail: explain(err)}
+	return &admin.Problem{Check: "schema", Detail: inWords(err)}
 }
 
 // problems are the reasons not to send requests here (O2, C11).

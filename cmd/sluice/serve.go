@@ -32,7 +32,7 @@ func newServe() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return errors.Join(w.run(ctx), w.close())
+		return errors.Join(w.run(ctx, nil), w.close())
 	})
 	return cmd
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/sluice-gateway/sluice/domain/event"
 	workerevents "github.com/sluice-gateway/sluice/domain/worker"
 	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/eventstore/pgserver"
+	"github.com/sluice-gateway/sluice/eventstore/pgtest"
 	"github.com/sluice-gateway/sluice/migrations"
 )
 
@@ -115,6 +117,40 @@ func TestWorkerSaysWhatRan_O11(t *testing.T) {
 	}
 	if got := strings.Join(life, " "); got != "worker_started worker_drained" {
 		t.Errorf("the worker's life: %s", got)
+	}
+}
+
+// O2: a worker whose store is away says so, refuses with our own fault and comes
+// back by itself.
+func TestReadinessFollowsTheStore_O2(t *testing.T) {
+	server := pgtest.NewServer(t, pgserver.Options{})
+	setDatabase(t, server.URL(""))
+	must(t, "migrate")
+	must(t, "apply", "-f", writeFile(t, "sluice.yaml", acme(nowhere)))
+	key := strings.TrimSpace(must(t, "keys", "create", "--tenant", "acme"))
+	s := serve(t)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not ready without a store", func() bool {
+		code, body := get(t, s.admin+"/readyz", "")
+		return code == http.StatusServiceUnavailable && strings.Contains(body, `"store"`)
+	})
+	if code, _ := get(t, s.admin+"/livez", ""); code != http.StatusOK {
+		t.Errorf("not alive: %d", code)
+	}
+	if code, body := do(t, http.MethodPost, s.public+"/v1/chat/completions", key, hello); code != http.StatusServiceUnavailable || !strings.Contains(body, "gateway_unavailable") {
+		t.Errorf("%d %s", code, body)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ready again", func() bool {
+		code, _ := get(t, s.admin+"/readyz", "")
+		return code == http.StatusOK
+	})
+	if code := s.end(); code != exitDone {
+		t.Errorf("exit %d:\n%s", code, s.stderr)
 	}
 }
 

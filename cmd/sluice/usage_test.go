@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +53,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	want := "apply dev doctor export fakeprovider keys migrate rebuild serve trail verify version"
+	want := "apply dev doctor explain export fakeprovider keys migrate rebuild serve trail verify version"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -119,6 +123,40 @@ func TestPaint(t *testing.T) {
 	defer func() { _ = null.Close() }()
 	if isTerminal(null) || bool(newPaint(null)) {
 		t.Error("/dev/null is taken for a terminal")
+	}
+}
+
+// Progress is for work over a second, on a terminal, and leaves nothing behind.
+func TestProgress(t *testing.T) {
+	var screen bytes.Buffer
+	p := &progress{w: &screen, on: true, began: time.Now()}
+	p.show("too early")
+	p.done()
+	if screen.Len() > 0 {
+		t.Errorf("quick work shows %q", &screen)
+	}
+	p.began = p.began.Add(-2 * progressAfter)
+	p.show("%d of %d", 1, 2)
+	p.show("too often")
+	p.done()
+	if got := screen.String(); got != "\r\x1b[K1 of 2\r\x1b[K" {
+		t.Errorf("got %q", got)
+	}
+	p = &progress{w: &screen, began: time.Now().Add(-time.Hour)}
+	screen.Reset()
+	p.show("no terminal")
+	p.done()
+	if screen.Len() > 0 {
+		t.Errorf("without a terminal: %q", &screen)
+	}
+}
+
+// A failure and what failed after it are still one line.
+func TestErrorsAreOneLine(t *testing.T) {
+	var stderr strings.Builder
+	err := &runError{errors.Join(errors.New("the first"), context.Canceled)}
+	if code := report(&stderr, newRoot(), err); code != exitFailed || stderr.String() != "sluice: the first; interrupted\n" {
+		t.Errorf("exit %d: %q", code, stderr.String())
 	}
 }
 

@@ -38,8 +38,8 @@ const (
 	// drain is how long running requests may take to end once the worker was asked
 	// to stop (O3). It is what operators configure as their grace period.
 	drain = 60 * time.Second
-	// storeGrace is what the last appends may take after that.
-	storeGrace = 10 * time.Second
+	// sayTimeout bounds an append of the worker's own stream.
+	sayTimeout = 10 * time.Second
 	// poolConns are the connections for read models: one for each projection that
 	// this worker leads, and some for searches.
 	poolConns = 8
@@ -160,13 +160,14 @@ func (w *worker) wire(db database) {
 
 // run serves until ctx ends or a piece fails, then drains. The pieces run under a
 // context of their own, because they have to outlive ctx for as long as requests
-// are still being answered.
-func (w *worker) run(ctx context.Context) error {
-	if err := w.say(ctx, 0, w.started()); err != nil {
-		return err
-	}
+// are still being answered. ready is called once requests are answered; it may be
+// nil.
+func (w *worker) run(ctx context.Context, ready func()) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	if err := w.say(background, 0, w.started()); err != nil {
+		return err
+	}
 	pieces, failed := errgroup.WithContext(background)
 	if err := w.bus.Subscribe(background, w.news.hear); err != nil {
 		return err
@@ -181,6 +182,9 @@ func (w *worker) run(ctx context.Context) error {
 	pieces.Go(func() error { return w.admin.Serve(background) })
 	pieces.Go(func() error { return w.public.Serve(background) })
 	w.logger.Info("serving", "worker", w.id, "listen", w.publicListener.Addr().String(), "admin", w.adminListener.Addr().String())
+	if ready != nil {
+		ready()
+	}
 
 	select {
 	case <-ctx.Done():
@@ -204,9 +208,7 @@ func (w *worker) drain(ctx context.Context) error {
 		w.logger.Warn("answers were cut off by the end of the drain", "cause", err)
 	}
 	w.gateway.Close()
-	last, cancel := context.WithTimeout(ctx, storeGrace)
-	defer cancel()
-	return w.say(last, 1, workerevents.WorkerDrained{})
+	return w.say(ctx, 1, workerevents.WorkerDrained{})
 }
 
 // close gives back what is open; openWorker's and run's last step.
@@ -243,6 +245,8 @@ func (w *worker) started() workerevents.WorkerStarted {
 
 // say writes an event of the worker's own stream.
 func (w *worker) say(ctx context.Context, version int64, e event.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, sayTimeout)
+	defer cancel()
 	encoded := event.Encode(e)
 	_, err := w.store.Append(ctx, eventstore.Append{
 		Stream: workerevents.Stream(w.id), Expected: version, Meta: eventstore.Meta{Worker: w.id},
