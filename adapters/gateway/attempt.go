@@ -92,11 +92,11 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 	if f != nil {
 		return w.attemptFailed(a.call, f, report), nil
 	}
-	w.g.Health.Observe(&a.call.Rung, a.call.Key, w.caller(), nil, now)
 	body, err := w.in.Dialect.Whole(w.req, &ans, w.replyMeta())
 	if err != nil {
 		return w.attemptFailed(a.call, &failure.Failure{Class: failure.BadPayload, Code: "not_encodable", PossiblyBilled: true}, report), nil
 	}
+	w.g.Health.Observe(&a.call.Rung, a.call.Key, w.caller(), nil, now)
 	move := w.machine.Completed(report, now)
 	if err := w.close(ctx, "", move.Say...); err != nil {
 		return walk.Move{}, w.unavailable()

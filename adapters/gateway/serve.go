@@ -56,7 +56,7 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 			CanonicalModel: plan.CanonicalModel, Stream: req.Stream, Snapshot: in.Snapshot.ID,
 			DeadlineMS: deadline.Milliseconds(), MaxAttempts: maxAttempts(in, plan),
 			Fallback:        string(in.Controls.Fallback),
-			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: req.MaxOutputTokens},
+			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: plannedOutput(req, plan)},
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
 		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
@@ -73,6 +73,19 @@ func modeOf(req *dialect.Request) walk.UpstreamMode {
 		return walk.Whole
 	}
 	return walk.Auto
+}
+
+// plannedOutput is the most output that the first route of the plan may produce;
+// each attempt plans with its own (A6).
+func plannedOutput(req *dialect.Request, plan catalog.Plan) int64 {
+	for _, stage := range plan.Stages {
+		for _, c := range stage.Rungs {
+			if c.Deployment != nil {
+				return walk.OutputCeiling(c.Deployment, req.MaxOutputTokens)
+			}
+		}
+	}
+	return req.MaxOutputTokens
 }
 
 // conversation is the caller's best hint at which conversation this is: what it
