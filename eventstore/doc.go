@@ -28,6 +28,11 @@
 // process or another, is already being written, and one flush of the disk serves
 // all barriers that wait.
 //
+// It is worth it where it matters: with four processes on one head and a disk that
+// takes 1 ms, 9,700 to 11,700 appends a second against 3,400 to 4,000 with a plain
+// synchronous COMMIT, which holds the lock for every flush. On a disk of 0.1 ms, or
+// for one process alone, the two are about equal.
+//
 // Why this is safe. An answer is given only for what a crash cannot undo. A batch
 // decides on what earlier batches wrote, flushed or not; a crash loses a tail of
 // PostgreSQL's log, so a batch is never there without those it was decided on.

@@ -104,13 +104,13 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 	}()
 	var writers sync.WaitGroup
 	for w := range 16 {
+		by := s
+		if w == 0 {
+			by = other
+		}
 		writers.Go(func() {
 			for !stop.Load() {
 				stream := newRequest()
-				by := s
-				if w == 0 {
-					by = other
-				}
 				r, err := by.Append(ctx, Append{Stream: stream, Events: happened(1)})
 				if err != nil {
 					continue // the crash; what was not answered may be either way
@@ -138,21 +138,23 @@ func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 		t.Fatal(err)
 	}
 	inLog := readEverything(t, s)
-	for _, a := range answered {
-		if a.Position > int64(len(inLog)) || inLog[a.Position-1].Stream != a.Stream {
-			t.Fatalf("answered position %d is lost", a.Position)
-		}
-	}
 	cancel()
 	<-subscribed
 	mu.Lock()
 	defer mu.Unlock()
-	for i, d := range delivered {
-		if i >= len(inLog) || d.Position != inLog[i].Position || d.Stream != inLog[i].Stream {
-			t.Fatalf("delivered position %d is lost or another", d.Position)
+	mustHold(t, "answered", inLog, answered)
+	mustHold(t, "delivered", inLog, delivered)
+	t.Logf("%d in the log, %d answered, %d delivered", len(inLog), len(answered), len(delivered))
+}
+
+// mustHold checks that the log has, at their positions, the streams of others.
+func mustHold(t *testing.T, what string, inLog, others []Recorded) {
+	t.Helper()
+	for _, o := range others {
+		if o.Position > int64(len(inLog)) || inLog[o.Position-1].Stream != o.Stream {
+			t.Fatalf("%s position %d is lost or another", what, o.Position)
 		}
 	}
-	t.Logf("%d in the log, %d answered, %d delivered", len(inLog), len(answered), len(delivered))
 }
 
 // newSlowToFlush starts a server that keeps what is committed without waiting in

@@ -20,7 +20,8 @@ import (
 //
 // The lock is an advisory one: it writes nothing, waits in order of arrival, is
 // released by COMMIT only after the batch is visible, and cannot grow dead tuples
-// while a long transaction holds vacuum back, as a head row would.
+// while a long transaction holds vacuum back, as a head row would. Its first number
+// is any that nobody else in the database uses.
 const (
 	sqlLock = `select pg_advisory_xact_lock(1819502195, $1)`
 

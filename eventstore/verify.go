@@ -85,7 +85,8 @@ func (s *Store) VerifyChain(ctx context.Context, shard int16, known Head, progre
 	if beyond != nil {
 		return v.report, &ChainError{shard, *beyond, "events after the last batch"}
 	}
-	return v.report, nil
+	// A head that is kept elsewhere must not be one that a crash takes back.
+	return v.report, s.durable.ensure(ctx, shard, v.report.Head.Position)
 }
 
 type positions struct{ first, last int64 }
