@@ -48,6 +48,7 @@ func TestBadRequestsAreRefusedAndNobodyIsCalled_W3(t *testing.T) {
 		"wrong type":        {`{"model":"m","messages":"hello"}`, 400, "invalid_request"},
 		"model of no name":  {`{"model":7,"messages":[{"role":"user","content":"x"}]}`, 400, "invalid_request"},
 		"unknown model":     {harness.ChatBody("nothing", "hello", nil), 404, "model_not_found"},
+		"endless model":     {harness.ChatBody(strings.Repeat("m", 2<<20), "hello", nil), 400, "invalid_request"},
 		"over 32 MiB":       {harness.ChatBody("m", strings.Repeat("x", 32<<20), nil), 413, "request_too_large"},
 		"null bytes":        {harness.ChatBody("m", "x", nil) + "\x00", 400, "invalid_request"},
 		"invalid UTF-8":     {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", 400, "invalid_request"},

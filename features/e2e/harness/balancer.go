@@ -9,28 +9,44 @@ import (
 	"testing"
 )
 
-// Balance is a plain TCP balancer in front of workers, one after the other, and
-// returns its URL. It knows nothing of HTTP, readiness or keys.
-func Balance(t testing.TB, workers ...*Worker) string {
+// Balancer is a plain TCP balancer in front of workers, one after the other. It
+// knows nothing of HTTP, readiness or keys.
+type Balancer struct {
+	// URL is where it listens.
+	URL string
+
+	workers atomic.Pointer[[]*Worker]
+	next    atomic.Int64
+	running sync.WaitGroup
+}
+
+// Balance starts a balancer in front of workers; it ends with the test.
+func Balance(t testing.TB, workers ...*Worker) *Balancer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var next atomic.Int64
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return // closed
-			}
-			worker := workers[next.Add(1)%int64(len(workers))]
-			running.Go(func() { relay(client, strings.TrimPrefix(worker.URL, "http://")) })
+	b := &Balancer{URL: "http://" + listener.Addr().String()}
+	b.Use(workers...)
+	b.running.Go(func() { b.accept(listener) })
+	t.Cleanup(func() { _ = listener.Close(); b.running.Wait() })
+	return b
+}
+
+// Use sends what comes from now on to these workers.
+func (b *Balancer) Use(workers ...*Worker) { b.workers.Store(&workers) }
+
+func (b *Balancer) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return // closed
 		}
-	})
-	t.Cleanup(func() { _ = listener.Close(); running.Wait() })
-	return "http://" + listener.Addr().String()
+		workers := *b.workers.Load()
+		worker := workers[b.next.Add(1)%int64(len(workers))]
+		b.running.Go(func() { relay(client, strings.TrimPrefix(worker.URL, "http://")) })
+	}
 }
 
 // relay copies both ways until either side ends.

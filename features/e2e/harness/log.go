@@ -2,7 +2,9 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -20,32 +22,39 @@ type Event struct {
 	Data string
 }
 
-// Events reads the whole log in its order.
-func (in *Installation) Events(t testing.TB) []Event {
+// Events reads the whole log in its order, row by row: after a drill it is larger
+// than what a test should hold.
+func (in *Installation) Events(t testing.TB) iter.Seq[Event] {
 	t.Helper()
-	var events []Event
-	in.query(t, "select position, events, stream, version, body from log_events order by shard, position", func(rows pgx.Rows) error {
-		var position, count, version int64
-		var stream, body string
-		if err := rows.Scan(&position, &count, &stream, &version, &body); err != nil {
-			return err
-		}
-		lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
-		if int64(len(lines)) != count {
-			return fmt.Errorf("row at %d says %d events and holds %d", position, count, len(lines))
-		}
-		for i, line := range lines {
-			fields := strings.SplitN(line, " ", 4) // type version observed json
-			back := count - 1 - int64(i)
-			events = append(events, Event{
-				Position: position - back, Stream: stream, StreamVersion: version - back,
-				Type: fields[0], Data: fields[3],
-			})
-		}
-		return nil
-	})
-	return events
+	return func(yield func(Event) bool) {
+		t.Helper()
+		in.query(t, "select position, events, stream, version, body from log_events order by shard, position", func(rows pgx.Rows) error {
+			var last Event // its numbers are the row's
+			var count int64
+			var body string
+			if err := rows.Scan(&last.Position, &count, &last.Stream, &last.StreamVersion, &body); err != nil {
+				return err
+			}
+			lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+			if int64(len(lines)) != count {
+				return fmt.Errorf("the row at %d says %d events and holds %d", last.Position, count, len(lines))
+			}
+			for i, line := range lines {
+				fields := strings.SplitN(line, " ", 4) // type version observed json
+				e, back := last, count-1-int64(i)
+				e.Position, e.StreamVersion = last.Position-back, last.StreamVersion-back
+				e.Type, e.Data = fields[0], fields[3]
+				if !yield(e) {
+					return errStop
+				}
+			}
+			return nil
+		})
+	}
 }
+
+// errStop ends a reading whose reader has seen enough.
+var errStop = errors.New("stop")
 
 // Dump is every row of every table as text.
 func (in *Installation) Dump(t testing.TB) string {
@@ -79,6 +88,20 @@ func (in *Installation) Spending(t testing.TB, tenant string) (held, settled int
 	return held, settled
 }
 
+// Writers are the workers that have written a request's events, with how many rows.
+func (in *Installation) Writers(t testing.TB) map[string]int {
+	t.Helper()
+	writers := map[string]int{}
+	in.query(t, "select meta::json->>'worker', count(*) from log_events where stream like 'request/%' group by 1", func(rows pgx.Rows) error {
+		var worker string
+		var count int
+		err := rows.Scan(&worker, &count)
+		writers[worker] = count
+		return err
+	})
+	return writers
+}
+
 func (in *Installation) query(t testing.TB, sql string, each func(pgx.Rows) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -94,7 +117,10 @@ func (in *Installation) query(t testing.TB, sql string, each func(pgx.Rows) erro
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := each(rows); err != nil {
+		switch err := each(rows); {
+		case errors.Is(err, errStop):
+			return
+		case err != nil:
 			t.Fatal(err)
 		}
 	}

@@ -25,18 +25,6 @@ type Worker struct {
 // not end itself is stopped with the test, and has to end well.
 func (in *Installation) Serve(t testing.TB) *Worker {
 	t.Helper()
-	w := in.start(t)
-	t.Cleanup(func() {
-		if !w.isGone() {
-			w.Stop(t)
-		}
-	})
-	return w
-}
-
-// start is Serve without the end: for a drill, which kills what it started.
-func (in *Installation) start(t testing.TB) *Worker {
-	t.Helper()
 	w := &Worker{stderr: &output{}, ended: make(chan struct{})}
 	w.cmd = exec.Command(Binary(t), "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
 	w.cmd.Env, w.cmd.Stderr = environment(in.env), w.stderr
@@ -44,8 +32,16 @@ func (in *Installation) start(t testing.TB) *Worker {
 		t.Fatal(err)
 	}
 	go func() { _ = w.cmd.Wait(); close(w.ended) }()
+	t.Cleanup(func() {
+		switch {
+		case w.isGone():
+		case t.Failed(): // its own end would only add to the noise
+			w.Kill()
+		default:
+			w.Stop(t)
+		}
+	})
 	if !within(patience, func() bool { return w.readAddresses() || w.isGone() }) || w.URL == "" {
-		w.Kill()
 		t.Fatalf("sluice serve did not start:\n%s", w.stderr)
 	}
 	Eventually(t, "the worker is ready", w.IsReady)
