@@ -25,6 +25,10 @@ var binary struct {
 	err  error
 }
 
+// BinaryEnv names the variable that points the tests at a sluice that is built
+// already: a release, say.
+const BinaryEnv = "SLUICE_TEST_BINARY"
+
 // Binary builds sluice, once a test binary, and returns its path. When the tests
 // run under the race detector, so does what they drive.
 func Binary(t testing.TB) string {
@@ -39,6 +43,9 @@ func Binary(t testing.TB) string {
 // build keeps its result in the user's cache, one for each test package: linking is
 // then done only when something has changed, and nothing is left to be removed.
 func build() (string, error) {
+	if given := os.Getenv(BinaryEnv); given != "" {
+		return filepath.Abs(given)
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
