@@ -253,24 +253,36 @@ func scalar(v gjson.Result) string {
 // errorIn finds an error in a 2xx body or in an event of a stream. A member that is
 // empty, false or null is none.
 func errorIn(doc gjson.Result, event string) ([]byte, bool) {
-	found := event == "error"
-	var object, kind string
+	signs := errorSigns{found: event == "error"}
 	doc.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "error":
-			found = found || truthy(v)
-		case "object":
-			object = v.Str
-		case "type":
-			kind = v.Str
-		}
+		signs.note(key.Str, v)
 		return true
 	})
-	if found || object == "error" || kind == "error" {
-		return []byte(doc.Raw), true
+	if !signs.error() {
+		return nil, false
 	}
-	return nil, false
+	return []byte(doc.Raw), true
 }
+
+// errorSigns are what gives an error object away.
+type errorSigns struct {
+	found        bool
+	object, kind string
+}
+
+// note looks at one member of the object.
+func (s *errorSigns) note(key string, v gjson.Result) {
+	switch key {
+	case "error":
+		s.found = s.found || truthy(v)
+	case "object":
+		s.object = v.Str
+	case "type":
+		s.kind = v.Str
+	}
+}
+
+func (s *errorSigns) error() bool { return s.found || s.object == "error" || s.kind == "error" }
 
 func truthy(v gjson.Result) bool {
 	switch v.Type {

@@ -15,30 +15,41 @@ import (
 // none pass.
 var errNotChat = errors.New("chat: not a JSON object")
 
-// foreignError is an answer in a dialect that this one cannot say.
+// foreignError is a request of another dialect that cannot be decoded.
 type foreignError struct{ from neutral.Dialect }
 
 func (e *foreignError) Error() string {
-	return fmt.Sprintf("chat: cannot encode an answer in dialect %q", string(e.from))
+	return fmt.Sprintf("chat: no way to read a request in dialect %q", string(e.from))
 }
 
 // NewStream begins a streaming reply.
 func (Inbound) NewStream(req *dialect.Request, meta dialect.Meta) dialect.StreamEncoder {
-	return &streamEncoder{rewriter: rewriter{model: quote(meta.Model), keepUsage: req.IncludeUsage, member: "delta"}}
+	return &streamEncoder{
+		rewriter: rewriter{model: quote(meta.Model), keepUsage: req.IncludeUsage, member: "delta"},
+		meta:     meta,
+	}
 }
 
 type streamEncoder struct {
 	rewriter
+	meta    dialect.Meta
 	scratch []byte
+	// chunks is set once the answer turns out to come in another dialect.
+	chunks *chunkWriter
 }
 
-// Encode writes a chunk's own bytes with its edits cut in.
+// Encode writes a chunk's own bytes with its edits cut in, or says its events where
+// it is of another dialect.
 func (e *streamEncoder) Encode(dst []byte, c *neutral.Chunk) ([]byte, error) {
 	if c.Dialect != neutral.Chat {
-		return dst, &foreignError{c.Dialect}
+		if e.chunks == nil {
+			e.chunks = newChunkWriter(e.meta)
+		}
+		return e.chunks.encode(dst, c.Events)
 	}
-	doc, ok := parse(c.Raw)
-	if !ok {
+	// The decoder has found it valid.
+	doc := view(c.Raw)
+	if !doc.IsObject() {
 		return dst, errNotChat
 	}
 	e.begin(c.Raw)
@@ -56,7 +67,12 @@ func (e *streamEncoder) Encode(dst []byte, c *neutral.Chunk) ([]byte, error) {
 }
 
 // End writes the sentinel. It stands for success and is written after nothing else.
-func (e *streamEncoder) End(dst []byte) []byte { return append(dst, "data: [DONE]\n\n"...) }
+func (e *streamEncoder) End(dst []byte) []byte {
+	if e.chunks != nil && e.keepUsage {
+		dst = e.chunks.usage(dst)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
 
 // Fail writes an error, after which official clients raise, and no sentinel (S3).
 func (e *streamEncoder) Fail(dst []byte, err *apierror.Error) []byte {

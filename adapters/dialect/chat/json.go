@@ -17,9 +17,12 @@ func parse(b []byte) (gjson.Result, bool) {
 	if !shallow(b) || !gjson.ValidBytes(b) {
 		return gjson.Result{}, false
 	}
-	r := gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b)))
+	r := view(b)
 	return r, r.IsObject()
 }
+
+// view is what parse gives, for bytes that have been through it.
+func view(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
 
 // shallow reports whether b nests no deeper than maxDepth. gjson recurses, so a
 // body of brackets alone would otherwise end the process with a stack overflow

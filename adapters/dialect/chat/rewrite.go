@@ -69,12 +69,15 @@ func (r *rewriter) replace(v gjson.Result, with []byte) {
 func (r *rewriter) choice(v gjson.Result) {
 	var index int64
 	var delta gjson.Result
+	ends := false
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "index":
 			index, _ = integer(v)
 		case r.member:
 			delta = v
+		case "finish_reason":
+			ends = ends || v.Type == gjson.String
 		}
 		return true
 	})
@@ -84,6 +87,9 @@ func (r *rewriter) choice(v gjson.Result) {
 	}
 	sees := delta.Get("tool_calls.0").Exists() || delta.Get("function_call").IsObject()
 	c.sawTool = c.sawTool || sees
+	if !sees && !ends {
+		return // nothing to edit, as in most chunks
+	}
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case r.member:

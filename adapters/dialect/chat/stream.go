@@ -140,24 +140,29 @@ func (d *streamDecoder) decode(frame sse.Event) *failure.Failure {
 	if !ok {
 		return payload("malformed_event")
 	}
-	if body, ok := errorIn(doc, string(frame.Name)); ok {
-		return inStream(body)
-	}
 	var f *failure.Failure
 	var groq gjson.Result
 	reported := false
+	signs := errorSigns{found: string(frame.Name) == "error"}
 	doc.ForEach(func(key, v gjson.Result) bool {
+		signs.note(key.Str, v)
 		switch key.Str {
 		case "choices":
-			f = d.readChoices(frame.Data, v)
+			if f == nil {
+				f = d.readChoices(frame.Data, v)
+			}
 		case "usage":
 			reported = reported || v.IsObject()
 			d.usage(v)
 		case "x_groq":
 			groq = v.Get("usage")
 		}
-		return f == nil
+		return true
 	})
+	if signs.error() {
+		// Whatever else the frame says, also if that is malformed.
+		return inStream([]byte(doc.Raw))
+	}
 	if !reported {
 		// Groq reported here alone until it had the common field too.
 		d.usage(groq)
