@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -126,11 +127,24 @@ func (c *Client) Do(ctx context.Context, call Call) (*Reply, *failure.Failure) {
 	}
 	up, err := out.Build(call.Request, dialect.Target{
 		BaseURL: call.BaseURL, Secret: call.Secret, UpstreamModel: call.UpstreamModel,
-		Stream: call.Stream, IdempotencyKey: call.IdempotencyKey,
+		Stream: call.Stream, IdempotencyKey: call.IdempotencyKey, WithoutSeals: call.WithoutSeals,
 	})
 	if err != nil {
-		return nil, &failure.Failure{Class: failure.DeploymentGone, Code: "request_not_buildable"}
+		return nil, notBuilt(err)
 	}
 	a := newAttempt(ctx, call, c.now)
 	return a.send(c.transport, out, up)
+}
+
+// notBuilt names a request that was not made. One that cannot be understood for this
+// dialect is the caller's, and the caller is told which field it was; else the
+// destination is configured in a way that nothing can be sent to.
+func notBuilt(err error) *failure.Failure {
+	if inv, ok := errors.AsType[*dialect.InvalidError](err); ok {
+		return &failure.Failure{
+			Class: failure.InvalidRequest, Code: "request_not_translatable",
+			Relay: &failure.Relay{Status: http.StatusBadRequest, Message: inv.Message, Param: inv.Param},
+		}
+	}
+	return &failure.Failure{Class: failure.DeploymentGone, Code: "request_not_buildable"}
 }

@@ -13,7 +13,9 @@ import (
 
 // NewAggregate puts a stream back together for a caller who asked for a whole
 // answer (S11).
-func (Outbound) NewAggregate(*dialect.Request) dialect.Aggregate { return &aggregate{} }
+func (Outbound) NewAggregate(req *dialect.Request) dialect.Aggregate {
+	return &aggregate{foreign: foreign(req)}
+}
 
 // errNotAggregable is output whose pieces have no known way to be joined: audio.
 var errNotAggregable = errors.New("chat: output that cannot be put together from a stream")
@@ -25,6 +27,7 @@ type aggregate struct {
 	members members
 	choices []*wholeChoice
 	tally   neutral.Tally
+	foreign bool
 }
 
 // members is an object that is being written.
@@ -142,8 +145,12 @@ func (a *aggregate) Answer() (neutral.Answer, error) {
 		list = c.write(list)
 	}
 	body = append(member(body, "choices", append(list, ']')), '}')
+	var output []neutral.Part
+	if a.foreign {
+		output = outputOf(gjson.GetBytes(body, "choices"))
+	}
 	return neutral.Answer{
-		Dialect: neutral.Chat, Raw: body, Usage: a.tally.Usage, Stop: a.tally.Stop,
+		Dialect: neutral.Chat, Raw: body, Output: output, Usage: a.tally.Usage, Stop: a.tally.Stop,
 		FirstOutput: a.tally.FirstOutput, ToolCalls: a.tally.ToolCalls, OutputBytes: a.tally.OutputBytes,
 		Empty: empty(&a.tally), Streamed: true,
 	}, nil

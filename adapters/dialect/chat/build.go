@@ -18,19 +18,25 @@ const userAgent = "sluice"
 // errBaseURL is a base URL that is no http(s) URL.
 var errBaseURL = errors.New("chat: base URL is not an absolute http or https URL")
 
-// Build cuts the upstream model into the caller's own bytes, and asks for usage on
+// Build makes a request of the caller's own bytes, or says one of another dialect
+// anew.
+//
+// In its own dialect it cuts the upstream model into the caller's own bytes, and asks for usage on
 // a stream (S8). Everything else, key order included, stays as the caller sent it:
 // nothing is silently taken away (N21), and a prompt's bytes are the same from turn
 // to turn (P12).
 func (Outbound) Build(req *dialect.Request, t dialect.Target) (*dialect.Upstream, error) {
-	if req.Dialect != neutral.Chat {
-		return nil, &foreignError{req.Dialect}
-	}
 	base, err := url.Parse(t.BaseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
 		return nil, errBaseURL
 	}
-	body, err := buildBody(req, t)
+	q := quirksOf(base)
+	var body []byte
+	if req.Dialect == neutral.Chat {
+		body, err = buildBody(req, t, q)
+	} else {
+		body, err = buildForeign(req, t, q)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +44,14 @@ func (Outbound) Build(req *dialect.Request, t dialect.Target) (*dialect.Upstream
 	return &dialect.Upstream{
 		Method: http.MethodPost,
 		URL:    base.JoinPath("chat", "completions").String(),
-		Header: header(t),
+		Header: header(t, q),
 		Body:   body,
 	}, nil
 }
 
 // header is all that goes upstream. Nothing comes from the caller but the
 // idempotency key that the gateway has decided to pass (Z4).
-func header(t dialect.Target) http.Header {
+func header(t dialect.Target, q *quirks) http.Header {
 	h := http.Header{
 		"Content-Type": {"application/json"},
 		"Accept":       {"application/json"},
@@ -56,7 +62,12 @@ func header(t dialect.Target) http.Header {
 	if t.Stream {
 		h.Set("Accept", "text/event-stream")
 	}
-	if t.Secret != "" {
+	switch {
+	case t.Secret == "":
+		// A server of one's own often has no key.
+	case q.keyHeader != "":
+		h.Set(q.keyHeader, t.Secret)
+	default:
 		h.Set("Authorization", "Bearer "+t.Secret)
 	}
 	if t.IdempotencyKey != "" {
@@ -65,9 +76,21 @@ func header(t dialect.Target) http.Header {
 	return h
 }
 
+// buildForeign says a request that came in another dialect.
+func buildForeign(req *dialect.Request, t dialect.Target, q *quirks) ([]byte, error) {
+	if req.Neutral == nil {
+		return nil, &foreignError{req.Dialect}
+	}
+	n, err := req.Neutral()
+	if err != nil {
+		return nil, err
+	}
+	return writeNeutral(n, t, q, len(req.Raw))
+}
+
 // buildBody edits model, stream and stream_options in place, and adds at the end
 // what is not there.
-func buildBody(req *dialect.Request, t dialect.Target) ([]byte, error) {
+func buildBody(req *dialect.Request, t dialect.Target, q *quirks) ([]byte, error) {
 	doc, ok := parse(req.Raw)
 	if !ok {
 		return nil, errNotChat
@@ -83,7 +106,7 @@ func buildBody(req *dialect.Request, t dialect.Target) ([]byte, error) {
 			b.setStream(v, t.Stream)
 		case "stream_options":
 			options = true
-			if !t.Stream {
+			if !t.Stream || q.noStreamOptions {
 				// Refused by OpenAI on a request that does not stream.
 				b.edits = append(b.edits, b.cut.cut(key, v))
 				return true
@@ -97,7 +120,7 @@ func buildBody(req *dialect.Request, t dialect.Target) ([]byte, error) {
 	if t.Stream && !stream {
 		extra = append(extra, `,"stream":true`...)
 	}
-	if t.Stream && !options {
+	if t.Stream && !options && !q.noStreamOptions {
 		extra = append(extra, `,"stream_options":{"include_usage":true}`...)
 	}
 	if extra != nil {

@@ -51,6 +51,7 @@ func (Inbound) Parse(body []byte) (*dialect.Request, error) {
 		return nil, p.err
 	}
 	p.finish()
+	p.req.Neutral = func() (*neutral.Request, error) { return neutralOf(body) }
 	return p.req, nil
 }
 
@@ -88,6 +89,10 @@ var known = map[string]func(p *parser, v gjson.Result){
 	"response_format":       (*parser).responseFormat,
 	"reasoning_effort":      (*parser).reasoningEffort,
 	"reasoning":             (*parser).reasoningObject,
+	"modalities":            (*parser).modalities,
+	"logprobs":              func(p *parser, v gjson.Result) { p.uses(v.Type == gjson.True, dialect.LogProbs) },
+	"web_search_options":    func(p *parser, _ gjson.Result) { p.uses(true, dialect.ServerTools) },
+	"tool_choice":           func(p *parser, v gjson.Result) { p.uses(v.Get("type").Str == "allowed_tools", dialect.AllowedTools) },
 	"prompt_cache_key":      func(p *parser, v gjson.Result) { p.req.Hints.PromptCacheKey = p.text("prompt_cache_key", v) },
 	"user":                  func(p *parser, v gjson.Result) { p.req.Hints.User = p.text("user", v) },
 }
@@ -170,6 +175,21 @@ func (p *parser) choices(v gjson.Result) {
 		return
 	}
 	p.req.Choices = int(n)
+	p.uses(n > 1, dialect.SeveralChoices)
+}
+
+// uses notes what not every dialect can say.
+func (p *parser) uses(is bool, f dialect.Feature) {
+	if is {
+		p.req.Use(f)
+	}
+}
+
+func (p *parser) modalities(v gjson.Result) {
+	v.ForEach(func(_, v gjson.Result) bool {
+		p.uses(v.Str == "audio", dialect.AudioOutput)
+		return true
+	})
 }
 
 func (p *parser) streamOptions(v gjson.Result) {
@@ -230,6 +250,7 @@ func (p *parser) offers(param string, v gjson.Result) {
 			p.fail(fmt.Sprintf("%s[%d]", param, i), "Each of %s must be an object.", param)
 			return false
 		}
+		p.kindOfTool(tool.Get("type").Str)
 		if f := tool.Get("function"); f.IsObject() {
 			tool = f
 		}
@@ -239,6 +260,17 @@ func (p *parser) offers(param string, v gjson.Result) {
 	})
 	p.req.Parts.Tools += i
 	p.tools = p.tools || i > 0
+}
+
+// kindOfTool notes the tools that are no functions. Some editors leave the type out.
+func (p *parser) kindOfTool(kind string) {
+	switch kind {
+	case "", "function":
+	case "custom":
+		p.req.Use(dialect.CustomTools)
+	default:
+		p.req.Use(dialect.ServerTools)
+	}
 }
 
 // json counts a value's own text, as it stands.

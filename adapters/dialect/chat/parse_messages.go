@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect"
 )
 
 func (p *parser) messages(v gjson.Result) {
@@ -85,15 +87,30 @@ func (p *parser) part(part gjson.Result) {
 	case "image_url", "input_image", "image":
 		p.images = true
 		p.req.Parts.Images++
+		p.uses(address(part) != "", dialect.ImageURLs)
 	case "file", "input_file", "document":
 		p.req.Parts.Documents = append(p.req.Parts.Documents, documentSize(part))
+		p.uses(part.Get("file.file_id").Exists() || part.Get("file_id").Exists(), dialect.StoredFiles)
+		p.uses(address(part) != "", dialect.DocumentURLs)
 	case "input_audio":
+		p.req.Use(dialect.AudioInput)
 		p.req.Parts.Base64Bytes += int64(len(part.Get("input_audio.data").Raw))
 	case "refusal":
 		p.prompt(part.Get("refusal"))
 	default:
 		p.prompt(part.Get("text"))
 	}
+}
+
+// address is where an image or a document is to be fetched from, empty when it is
+// here as data.
+func address(part gjson.Result) string {
+	for _, path := range []string{"image_url.url", "image_url", "source.url", "file.file_data", "file_data"} {
+		if v := part.Get(path); v.Type == gjson.String && !strings.HasPrefix(v.Str, "data:") {
+			return v.Str
+		}
+	}
+	return ""
 }
 
 // documentSize is the size of a document in bytes, 0 when only its id or address is
@@ -119,6 +136,11 @@ func (p *parser) calls(i int, v gjson.Result) {
 		return
 	}
 	v.ForEach(func(_, call gjson.Result) bool {
+		if custom := call.Get("custom"); custom.IsObject() {
+			p.req.Use(dialect.CustomTools)
+			p.prompt(custom.Get("input"))
+			return true
+		}
 		p.call(call.Get("function"))
 		return true
 	})

@@ -36,12 +36,13 @@ func TestParse_N21_A6(t *testing.T) {
 	}
 	want := &dialect.Request{
 		Dialect: neutral.Chat, Model: "fable-5", Stream: true, IncludeUsage: true, MaxOutputTokens: 20, Choices: 2,
-		Needs: []catalog.Capability{catalog.Tools, catalog.Images, catalog.StructuredOutput, catalog.ReasoningOutput},
-		Hints: dialect.Hints{PromptCacheKey: "k1", User: "u1"},
-		Parts: dialect.Parts{Messages: 4, Tools: 2, Images: 1, Documents: []int64{6, 0}, Base64Bytes: 6},
+		Needs:    []catalog.Capability{catalog.Tools, catalog.Images, catalog.StructuredOutput, catalog.ReasoningOutput},
+		Features: []dialect.Feature{dialect.SeveralChoices, dialect.StoredFiles, dialect.AudioInput},
+		Hints:    dialect.Hints{PromptCacheKey: "k1", User: "u1"},
+		Parts:    dialect.Parts{Messages: 4, Tools: 2, Images: 1, Documents: []int64{6, 0}, Base64Bytes: 6},
 	}
 	got := *req
-	got.Raw, got.Parts.Spans = nil, nil
+	got.Raw, got.Parts.Spans, got.Neutral = nil, nil, nil
 	if diff := cmp.Diff(want, &got); diff != "" {
 		t.Error(diff)
 	}

@@ -352,13 +352,12 @@ func TestTextIsUnescaped(t *testing.T) {
 	}
 }
 
-func TestStreamsOfForeignDialectsAreRefused(t *testing.T) {
-	enc := Inbound{}.NewStream(asking(true), meta)
-	if _, err := enc.Encode(nil, &neutral.Chunk{Dialect: neutral.Messages, Raw: []byte("{}")}); err == nil {
-		t.Error("a Messages chunk was passed off as a chat chunk")
-	}
-	if _, err := (Outbound{}).Build(&dialect.Request{Dialect: neutral.Messages}, dialect.Target{}); err == nil {
-		t.Error("a Messages request was sent as a chat request")
+// A request that nobody can decode is not sent as if it were one of ours.
+func TestRequestsWithoutADecoderAreRefused_P5(t *testing.T) {
+	target := dialect.Target{BaseURL: "https://api.openai.com/v1"}
+	_, err := Outbound{}.Build(&dialect.Request{Dialect: neutral.Messages}, target)
+	if _, ok := errors.AsType[*foreignError](err); !ok {
+		t.Errorf("error = %v", err)
 	}
 }
 

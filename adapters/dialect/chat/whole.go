@@ -10,7 +10,7 @@ import (
 
 // DecodeWhole reads a whole reply. The answer that comes with an empty completion
 // has its usage: emptiness is billed.
-func (Outbound) DecodeWhole(_ *dialect.Request, body []byte) (neutral.Answer, *failure.Failure) {
+func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, *failure.Failure) {
 	doc, ok := parse(body)
 	if !ok {
 		return neutral.Answer{}, payload("not_json")
@@ -37,8 +37,14 @@ func (Outbound) DecodeWhole(_ *dialect.Request, body []byte) (neutral.Answer, *f
 	if answer.Empty {
 		return answer, &failure.Failure{Class: failure.EmptyCompletion, Code: "no_output"}
 	}
+	if foreign(req) {
+		answer.Output = outputOf(list)
+	}
 	return answer, nil
 }
+
+// foreign reports whether the caller speaks another dialect.
+func foreign(req *dialect.Request) bool { return req != nil && req.Dialect != neutral.Chat }
 
 // readAnswers counts what the choices of a whole reply say. Each is judged by its
 // own calls and reason.
@@ -73,10 +79,11 @@ func readAnswers(doc []byte, list gjson.Result, tally *neutral.Tally) (f *failur
 	return f
 }
 
-// Whole is the provider's own body with the few changes that a caller is owed.
+// Whole is the provider's own body with the few changes that a caller is owed, or the
+// output of another dialect's.
 func (Inbound) Whole(_ *dialect.Request, answer *neutral.Answer, meta dialect.Meta) ([]byte, error) {
 	if answer.Dialect != neutral.Chat {
-		return nil, &foreignError{answer.Dialect}
+		return wholeOf(answer, meta)
 	}
 	doc, ok := parse(answer.Raw)
 	if !ok {
