@@ -21,6 +21,7 @@ func TestFeatures(t *testing.T) {
 				return ctx, nil
 			})
 			registerChainSteps(sc, chain)
+			registerNamesSteps(sc)
 		},
 		// Strict: a step that nobody wrote fails.
 		Options: &godog.Options{Format: "pretty", Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true},

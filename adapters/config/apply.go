@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	catalogevents "github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/eventstore"
 	"github.com/sluice-gateway/sluice/projections/catalog"
@@ -34,9 +37,22 @@ func Apply(ctx context.Context, log Log, plan Plan, by eventstore.Meta, now time
 	if plan.Empty() {
 		return nil
 	}
-	appends := make([]eventstore.Append, len(plan.Changes))
-	for i, c := range plan.Changes {
-		appends[i] = write(c.Stream, c.Revision, by, now, c.Events...)
+	degraded := map[string]any{}
+	for _, d := range plan.Degraded {
+		degraded[catalogevents.AliasStream(d.Tenant, d.Name)] = d
+	}
+	var appends []eventstore.Append
+	for _, c := range plan.Changes {
+		events := c.Events
+		if d, ok := degraded[c.Stream]; ok {
+			events = append(slices.Clone(events), d)
+			delete(degraded, c.Stream)
+		}
+		appends = append(appends, write(c.Stream, c.Revision, by, now, events...))
+	}
+	for _, stream := range slices.Sorted(maps.Keys(degraded)) {
+		// Whatever the alias's own revision is: it is told something, not changed.
+		appends = append(appends, write(stream, eventstore.AnyVersion, by, now, degraded[stream]))
 	}
 	_, err := log.AppendAll(ctx, appends)
 	return stale(err)

@@ -60,7 +60,7 @@ func TestFileToSnapshotThroughTheLog_C1_C3_C13(t *testing.T) {
 	if found, ok := first.KeyByHash(catalog.HashKey(plaintext)); !ok || found.ID != key.ID {
 		t.Error("the key does not open the catalog")
 	}
-	plan, err := first.Resolve("acme", "fable-5")
+	plan, err := first.Resolve(catalog.Ask{Tenant: "acme", Name: "fable-5"})
 	if err != nil || len(plan.Stages) != 2 || len(plan.Stages[0].Rungs) != 2 || plan.Stages[1].Model.Slug != "fable-4" {
 		t.Errorf("plan %+v, %v", plan, err)
 	}

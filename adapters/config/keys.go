@@ -18,6 +18,9 @@ type KeyRequest struct {
 	Tenant string
 	// Scopes are inference and read when empty.
 	Scopes []catalog.Scope
+	// Class or Models confine the key; empty does not (N13).
+	Class  string
+	Models []string
 	// ExpiresAt is the zero time for a key that does not expire.
 	ExpiresAt time.Time
 }
@@ -50,6 +53,7 @@ func CreateKey(ctx context.Context, log Log, want KeyRequest, random io.Reader, 
 	if err != nil {
 		return catalog.Key{}, "", err
 	}
+	key.Class, key.Models = want.Class, want.Models
 	created := write(catalog.KeyStream(key.ID), 0, by, now, catalog.KeyCreated{Key: key})
 	if _, err := log.AppendAll(ctx, []eventstore.Append{created}); err != nil {
 		return catalog.Key{}, "", stale(err)

@@ -14,13 +14,15 @@ import (
 // Plan is what an apply would write.
 type Plan struct {
 	Changes []catalog.ObjectChange
+	// Degraded are the aliases that nothing fits any more once it is applied (N2).
+	Degraded []catalog.AliasDegraded
 }
 
 // Diff tells what has to change so that the configuration is what the file says.
 // The file is the whole of it: an object that the file does not hold is removed.
 // Callers' keys are not in any file and stay.
 func Diff(state *catalog.State, want catalog.Objects) Plan {
-	return Plan{Changes: catalog.Diff(state, want)}
+	return Plan{Changes: catalog.Diff(state, want), Degraded: catalog.Degraded(state.Objects(), want)}
 }
 
 // Empty reports that there is nothing to do.

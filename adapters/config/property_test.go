@@ -211,7 +211,7 @@ func drawTenant(t *rapid.T, id string) catalog.Tenant {
 }
 
 func drawNames(t *rapid.T) []string {
-	names := []string{"lab/model-0", "fast", "lab/model-1", "fast", "007"}
+	names := []string{"lab/model-0", "nobody", "lab/model-1", "somebody", "007"}
 	return names[:rapid.IntRange(1, len(names)).Draw(t, "names")]
 }
 

@@ -35,7 +35,7 @@ func (l *memoryLog) AppendAll(_ context.Context, appends []eventstore.Append) ([
 		if _, err := eventstore.Born(a.Stream); err != nil {
 			return nil, err
 		}
-		if a.Expected != l.versions[a.Stream] {
+		if a.Expected != eventstore.AnyVersion && a.Expected != l.versions[a.Stream] {
 			return nil, &eventstore.ConflictError{Stream: a.Stream, Expected: a.Expected, Actual: l.versions[a.Stream]}
 		}
 	}

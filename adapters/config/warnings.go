@@ -42,14 +42,9 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 		w.when(d.Prices.CachePriceMissing() && slices.Contains(d.Capabilities, catalog.PromptCaching), at+".prices",
 			"prompt_caching without a cache_read price: cached input is priced as full input (cache_price_missing)")
 	}
-	for i := range o.Classes {
-		w.when(true, fmt.Sprintf("classes[%d]", i), "classes"+stored)
-	}
 	for i, t := range o.Tenants {
 		at := fmt.Sprintf("tenants[%d]", i)
 		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
-		w.when(len(t.Aliases) > 0, at+".aliases", "tenants.aliases"+stored)
-		w.when(len(t.RoutingRules) > 0, at+".routing_rules", "tenants.routing_rules"+stored)
 		w.when(t.SurchargeFallback, at+".surcharge_fallback", "tenants.surcharge_fallback"+stored)
 		w.when(t.Retention.Responses, at+".retention", "tenants.retention"+stored)
 		for j, b := range t.Budgets {

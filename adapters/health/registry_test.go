@@ -176,7 +176,8 @@ func TestOneProbe_H1(t *testing.T) {
 }
 
 // TestPasses: a redial passes the throttle window it has waited for and nothing
-// else (T5); a last resort passes everything, once a route in open_for (H8).
+// else (T5); a last resort passes every circuit, once a route in open_for, and no
+// throttle window (H8, H2).
 func TestPasses_T5_H8(t *testing.T) {
 	r, a := newRegistry(), rung("d", "p", "https://a")
 	r.Observe(a, "k1", "acme/1", throttled(0), at(0))
@@ -185,6 +186,10 @@ func TestPasses_T5_H8(t *testing.T) {
 	}
 	r.Observe(a, "k1", "acme/1", gone, at(1))
 	says(t, r.Claim(a, "k1", walk.Redial, at(2)), request.SkipBreakerOpen, circuit.Route)
+	says(t, r.Claim(a, "k1", walk.LastResort, at(2)), request.SkipThrottleWindow, circuit.Route)
+
+	r = newRegistry()
+	r.Observe(a, "k1", "acme/1", gone, at(1))
 	r.Observe(a, "k1", "acme/1", badKey, at(2))
 	if v := r.Claim(a, "k1", walk.LastResort, at(3)); v.Skip != "" {
 		t.Errorf("last resort: %+v", v)

@@ -47,6 +47,8 @@ func newKeysCreate() *cobra.Command {
 	output := addOutput(cmd)
 	tenant := cmd.Flags().String("tenant", "", "the organization")
 	scopes := cmd.Flags().StringSlice("scope", nil, "what the key may do: "+scopeNames())
+	class := cmd.Flags().String("class", "", "confine the key to this traffic class")
+	models := cmd.Flags().StringSlice("model", nil, "confine the key to these models or aliases")
 	expires := cmd.Flags().String("expires", "", "when it ends: a time (2027-01-31, 2027-01-31T12:00:00Z) or from now (720h)")
 	cmd.RunE = running(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		now := time.Now()
@@ -54,6 +56,10 @@ func newKeysCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if *class != "" && len(*models) > 0 {
+			return usagef("a key is confined to a class or to models, not both")
+		}
+		want.Class, want.Models = *class, *models
 		return withLog(ctx, func(ctx context.Context, log *eventstore.Store) error {
 			key, plaintext, err := config.CreateKey(ctx, log, want, rand.Reader, byOperator(), now)
 			if err != nil {

@@ -125,7 +125,7 @@ func entities(o Objects) []entity {
 		t.Aliases, t.RoutingRules, t.Budgets = nil, nil, nil
 		add(tenantStream(id), "tenant", id, t)
 		for _, a := range aliases {
-			add(aliasStream(id, a.Name), "alias", id+"/"+a.Name, tenantAlias{id, a})
+			add(AliasStream(id, a.Name), "alias", id+"/"+a.Name, tenantAlias{id, a})
 		}
 		for _, r := range rules {
 			add(ruleStream(id, r.Match), "routing_rule", id+"/"+r.Match, tenantRule{id, r})

@@ -103,6 +103,13 @@ type TenantRemoved struct {
 	Tenant string `json:"tenant"`
 }
 
+// AliasDegraded says that nothing fits an alias any more since this change of the
+// catalog (N2). It changes nothing by itself.
+type AliasDegraded struct {
+	Tenant string `json:"tenant"`
+	Name   string `json:"name"`
+}
+
 // AliasDefined creates or replaces an alias. Stream
 // tenant/<tenant>/alias/<name>.
 type AliasDefined struct {

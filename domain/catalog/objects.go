@@ -241,8 +241,11 @@ type Key struct {
 	// Hash is the hex SHA-256 of the whole key.
 	Hash string `json:"hash"`
 	// Prefix is the part that may be shown.
-	Prefix    string    `json:"prefix"`
-	Scopes    []Scope   `json:"scopes"`
+	Prefix string  `json:"prefix"`
+	Scopes []Scope `json:"scopes"`
+	// Class confines the key to one traffic class, Models to a list of names (N13).
+	Class     string    `json:"class,omitempty"`
+	Models    []string  `json:"models,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`

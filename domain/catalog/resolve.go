@@ -29,6 +29,8 @@ func (e *ExpansionError) Error() string {
 // admission (N14).
 type Plan struct {
 	RequestedModel string
+	// Class is the traffic class it was resolved through, empty for none.
+	Class string
 	// CanonicalModel is the slug of the model the name stands for.
 	CanonicalModel string
 	Stages         []Stage
@@ -63,25 +65,119 @@ const (
 	SkipModelAlreadyVisited = "model_already_visited"
 )
 
-// Resolve turns a requested name into a plan for an organization (N1). It takes no
-// lock and does no I/O. Models are all it looks through so far; the names that an
-// organization or an operator adds (aliases, routing rules, classes) come after
-// the models, in the place marked by the error.
+// Ask is what a request asks for by name.
+type Ask struct {
+	Tenant string
+	// Name is the model field of the request.
+	Name string
+	// Class is x-sluice-class; it takes the place of the name (N9).
+	Class string
+	// Key is the caller's, which may be confined (N13); nil is not.
+	Key *Key
+}
+
+// Resolve turns a requested name into a plan for an organization: a routing rule's
+// chain, a model, an alias or a class, in this order (N1, N6). It takes no lock and
+// does no I/O.
 //
-// The error is a *NotFoundError or an *ExpansionError.
-func (s *Snapshot) Resolve(tenant, name string) (Plan, error) {
-	if _, ok := s.tenants[tenant]; !ok {
-		return Plan{}, &NotFoundError{Name: name}
+// The error is a *NotFoundError, *AliasError, *ClassError, *ConfinedError or
+// *ExpansionError.
+func (s *Snapshot) Resolve(ask Ask) (Plan, error) {
+	tenant := s.names[ask.Tenant]
+	if tenant == nil {
+		return Plan{}, &NotFoundError{Name: ask.Name}
 	}
-	model, ok := s.models[name]
-	if !ok {
-		return Plan{}, &NotFoundError{Name: name}
-	}
-	stages, err := s.expand(model)
+	ask, err := confine(ask)
 	if err != nil {
 		return Plan{}, err
 	}
-	return Plan{RequestedModel: name, CanonicalModel: model.Slug, Stages: stages}, nil
+	if ask.Class != "" {
+		return s.resolveClass(ask, ask.Class, tenant)
+	}
+	if chain, ok := tenant.rules[ask.Name]; ok {
+		return s.resolveChain(ask, chain, tenant)
+	}
+	if model, ok := s.models[ask.Name]; ok {
+		return s.plan(ask, []position{{model: model}})
+	}
+	if model, ok := tenant.aliases[ask.Name]; ok {
+		if model == nil {
+			return Plan{}, &AliasError{Name: ask.Name}
+		}
+		return s.plan(ask, []position{{model: model}})
+	}
+	if class, ok := s.classNamed(ask.Name); ok {
+		return s.resolveClass(ask, class, tenant)
+	}
+	return Plan{}, &NotFoundError{Name: ask.Name}
+}
+
+// tenantNames is what a tenant's names stand for in one catalog, worked out when the
+// snapshot is built: a request looks it up.
+type tenantNames struct {
+	rules map[string][]string
+	// aliases maps to nil where nothing fits.
+	aliases map[string]*Model
+}
+
+func (s *Snapshot) resolveClass(ask Ask, class string, tenant *tenantNames) (Plan, error) {
+	chain := s.chainOfClass(class)
+	if chain == nil {
+		return Plan{}, &ClassError{Class: class}
+	}
+	plan, err := s.resolveChain(ask, chain, tenant)
+	plan.Class = class
+	return plan, err
+}
+
+// position is one place of a chain of names: at most one model (N7).
+type position struct {
+	model *Model
+	// name is what the position said, for the skip of one that resolves to nothing.
+	name string
+}
+
+// resolveChain resolves each position to a model or an alias's model. A name inside
+// a rule's chain never means a rule again, so a rule's own name does not recurse
+// (N7).
+func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames) (Plan, error) {
+	var positions []position
+	for _, name := range chain {
+		model := s.models[name]
+		if model == nil {
+			model = tenant.aliases[name]
+		}
+		positions = append(positions, position{model: model, name: name})
+	}
+	return s.plan(ask, positions)
+}
+
+// plan lays positions out as stages. A position that resolves to nothing is a skip,
+// and a chain of which nothing is left is not found.
+func (s *Snapshot) plan(ask Ask, positions []position) (Plan, error) {
+	plan := Plan{RequestedModel: ask.Name}
+	x := expansion{snapshot: s, visited: map[string]bool{}}
+	for _, p := range positions {
+		switch {
+		case p.model == nil:
+			x.unresolved(p.name)
+			continue
+		case plan.CanonicalModel == "":
+			plan.CanonicalModel = p.model.Slug
+		}
+		if x.visited[p.model.Slug] {
+			x.repeated(p.model)
+			continue
+		}
+		if err := x.follow(p.model); err != nil {
+			return Plan{}, err
+		}
+	}
+	if plan.CanonicalModel == "" {
+		return Plan{}, &NotFoundError{Name: ask.Name}
+	}
+	plan.Stages = x.stages
+	return plan, nil
 }
 
 func (s *Snapshot) expand(m *Model) ([]Stage, error) {
@@ -161,6 +257,20 @@ func (x *expansion) reach(c Candidate) Candidate {
 	}
 	c.Deployment, c.Provider = deployment, provider
 	return c
+}
+
+// unresolved records a position of a chain that names nothing (N7).
+func (x *expansion) unresolved(name string) {
+	x.lone(&Model{Slug: name}, SkipUnresolved)
+}
+
+// repeated records a position whose model the plan has already (N17).
+func (x *expansion) repeated(m *Model) { x.lone(m, SkipModelAlreadyVisited) }
+
+func (x *expansion) lone(m *Model, skip string) {
+	c := Candidate{Index: x.rungs, Rung: Rung{Model: m.Slug}, Skip: skip}
+	x.rungs++
+	x.stages = append(x.stages, Stage{Model: m, Rungs: []Candidate{c}})
 }
 
 func (x *expansion) add(m *Model, rungs []Candidate) {

@@ -37,7 +37,7 @@ func shape(p catalog.Plan) string {
 func TestUnknownNameIsNotFound_N1(t *testing.T) {
 	snap := snapshotOf(t, fixture())
 	for _, c := range []struct{ tenant, name string }{{"acme", "nothing"}, {"acme", ""}, {"acme", "a@east"}, {"nobody", "a"}} {
-		plan, err := snap.Resolve(c.tenant, c.name)
+		plan, err := snap.Resolve(catalog.Ask{Tenant: c.tenant, Name: c.name})
 		var missing *catalog.NotFoundError
 		if !errors.As(err, &missing) || missing.Name != c.name || len(plan.Stages) != 0 {
 			t.Errorf("Resolve(%q, %q) = %s, %v", c.tenant, c.name, shape(plan), err)
@@ -53,7 +53,7 @@ func TestReciprocalReferences_N17_N19(t *testing.T) {
 		"a": "a[a@east] b[b@east a!model_already_visited] b[b@west] a[a@west]",
 		"b": "b[b@east] a[a@east b!model_already_visited] a[a@west] b[b@west]",
 	} {
-		plan, err := snap.Resolve("acme", name)
+		plan, err := snap.Resolve(catalog.Ask{Tenant: "acme", Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestReciprocalReferences_N17_N19(t *testing.T) {
 
 // Each stage keeps its own policy, defaults filled in (N20).
 func TestStagesKeepTheirPolicy_N20(t *testing.T) {
-	plan, err := snapshotOf(t, fixture()).Resolve("acme", "a")
+	plan, err := snapshotOf(t, fixture()).Resolve(catalog.Ask{Tenant: "acme", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestVanishedTargetsAreSkipped(t *testing.T) {
 	state.Fold(catalog.Recorded{Stream: "deployment/a@east", Version: 9, Position: 900, Event: catalog.DeploymentRemoved{Deployment: "a@east"}})
 	state.Fold(catalog.Recorded{Stream: "provider/west", Version: 9, Position: 901, Event: catalog.ProviderRemoved{Provider: "west"}})
 	state.Fold(catalog.Recorded{Stream: "model/b", Version: 9, Position: 902, Event: catalog.ModelRemoved{Model: "b"}})
-	plan, err := state.Snapshot().Resolve("acme", "a")
+	plan, err := state.Snapshot().Resolve(catalog.Ask{Tenant: "acme", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestExpansionBounds_N18(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := line(c.models, c.width)
-			_, err := snapshotOf(t, o).Resolve("acme", "m00")
+			_, err := snapshotOf(t, o).Resolve(catalog.Ask{Tenant: "acme", Name: "m00"})
 			problems := catalog.Validate(o)
 			var bound *catalog.ExpansionError
 			switch {
@@ -162,7 +162,7 @@ func BenchmarkResolve(b *testing.B) {
 	snap := snapshotOf(b, fixture())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := snap.Resolve("acme", "a"); err != nil {
+		if _, err := snap.Resolve(catalog.Ask{Tenant: "acme", Name: "a"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -24,6 +25,8 @@ type Snapshot struct {
 	models      map[string]*Model
 	policies    map[string]Policy
 	tenants     map[string]*Tenant
+	classes     map[string][]string
+	names       map[string]*tenantNames
 	keys        map[string]*Key
 	infos       []ModelInfo
 }
@@ -73,6 +76,8 @@ func newSnapshot(o Objects) *Snapshot {
 		models:      make(map[string]*Model, len(o.Models)),
 		policies:    make(map[string]Policy, len(o.Models)),
 		tenants:     make(map[string]*Tenant, len(o.Tenants)),
+		classes:     make(map[string][]string, len(o.Classes)),
+		names:       make(map[string]*tenantNames, len(o.Tenants)),
 		infos:       make([]ModelInfo, 0, len(o.Models)),
 	}
 	for i := range o.Providers {
@@ -89,7 +94,37 @@ func newSnapshot(o Objects) *Snapshot {
 	for i := range o.Tenants {
 		snap.tenants[o.Tenants[i].ID] = &o.Tenants[i]
 	}
+	for _, c := range o.Classes {
+		snap.classes[c.Name] = c.Chain
+	}
+	snap.nameTenants()
 	return snap
+}
+
+// nameTenants works out what every tenant's names stand for. The default aliases
+// are the same for all and resolved once.
+func (s *Snapshot) nameTenants() {
+	defaults := map[string]*Model{}
+	for _, a := range DefaultAliases() {
+		defaults[a.Name] = s.fit(a)
+	}
+	for i := range s.objects.Tenants {
+		t := &s.objects.Tenants[i]
+		names := &tenantNames{aliases: defaults}
+		if len(t.Aliases) > 0 {
+			names.aliases = maps.Clone(defaults)
+			for _, a := range t.Aliases {
+				names.aliases[a.Name] = s.fit(a)
+			}
+		}
+		if len(t.RoutingRules) > 0 {
+			names.rules = make(map[string][]string, len(t.RoutingRules))
+			for _, r := range t.RoutingRules {
+				names.rules[r.Match] = r.Chain
+			}
+		}
+		s.names[t.ID] = names
+	}
 }
 
 // KeyByHash finds a caller's key by HashKey of what the caller sent (A1). Whether

@@ -167,7 +167,7 @@ func TestSnapshotDoesNotChange_N14(t *testing.T) {
 	if string(held.Document()) != before {
 		t.Error("a snapshot in use was changed by later events")
 	}
-	if plan, err := held.Resolve("acme", "a"); err != nil || len(plan.Stages) == 0 {
+	if plan, err := held.Resolve(catalog.Ask{Tenant: "acme", Name: "a"}); err != nil || len(plan.Stages) == 0 {
 		t.Errorf("the held snapshot no longer resolves: %v", err)
 	}
 	if state.Snapshot().ID == held.ID {

@@ -10,8 +10,11 @@ func classStream(name string) string         { return "class/" + name }
 
 // The id of a tenant holds no slash, so that no tenant can have the stream of
 // another one's alias.
-func tenantStream(id string) string             { return "tenant/" + id }
-func aliasStream(tenant, name string) string    { return "tenant/" + tenant + "/alias/" + name }
+func tenantStream(id string) string { return "tenant/" + id }
+
+// AliasStream is the stream of one alias of a tenant.
+func AliasStream(tenant, name string) string { return "tenant/" + tenant + "/alias/" + name }
+
 func ruleStream(tenant, match string) string    { return "tenant/" + tenant + "/routing_rule/" + match }
 func budgetStream(tenant, budget string) string { return "budget/" + tenant + "/" + budget }
 

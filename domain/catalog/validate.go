@@ -69,6 +69,7 @@ func Validate(o Objects) []Problem {
 	}
 	if len(v.problems) == 0 {
 		v.expansions(o)
+		v.repetitions(o)
 	}
 	return v.problems
 }

@@ -152,6 +152,26 @@ func (v *validation) names(path string, chain []string) {
 	}
 }
 
+// repetitions refuses chains of which two neighbouring positions resolve to the same
+// model: the second could only repeat the first (N8). What an alias stands for is
+// known only now, when all objects are.
+func (v *validation) repetitions(o Objects) {
+	snap := newSnapshot(o)
+	check := func(path string, chain []string, names *tenantNames) {
+		if i := snap.repeats(chain, names); i >= 0 {
+			v.fail(fmt.Sprintf("%s[%d]", path, i), "resolves to the same model as the position before it")
+		}
+	}
+	for i, c := range o.Classes {
+		check(at("classes", i)+".chain", c.Chain, &tenantNames{})
+	}
+	for i, t := range o.Tenants {
+		for j, r := range t.RoutingRules {
+			check(at("tenants", i)+"."+at("routing_rules", j)+".chain", r.Chain, snap.names[t.ID])
+		}
+	}
+}
+
 func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	v.id(path+".id", t.ID)
 	v.once(path+".id", "tenant", t.ID, seen)

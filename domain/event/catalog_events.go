@@ -20,6 +20,7 @@ var catalogEvents = []definition{
 	define[catalog.TenantDefined]("tenant_defined"),
 	define[catalog.TenantRemoved]("tenant_removed"),
 	define[catalog.AliasDefined]("alias_defined"),
+	define[catalog.AliasDegraded]("alias_degraded"),
 	define[catalog.AliasRemoved]("alias_removed"),
 	define[catalog.RoutingRuleDefined]("routing_rule_defined"),
 	define[catalog.RoutingRuleRemoved]("routing_rule_removed"),

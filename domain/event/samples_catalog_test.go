@@ -73,6 +73,7 @@ var catalogSamples = []Event{
 		ID: "acme", Tier: "standard", SurchargeFallback: true, Retention: catalog.Retention{Responses: true},
 	}},
 	catalog.TenantRemoved{Tenant: "acme"},
+	catalog.AliasDegraded{Tenant: "acme", Name: "summarise"},
 	catalog.AliasDefined{Tenant: "acme", Alias: catalog.Alias{
 		Name: "summarise", Pin: "fable-4", Capabilities: []catalog.Capability{catalog.Chat}, MinContextWindow: 128000,
 		ProviderPreference: []string{"together", "openai"}, CostTier: catalog.Cheapest,
@@ -88,7 +89,7 @@ var catalogSamples = []Event{
 	catalog.KeyCreated{Key: catalog.Key{
 		ID: "0193e8f0-0000-7000-8000-000000000001", Tenant: "acme",
 		Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", Prefix: "sk-sluice-a5a5a5",
-		Scopes:    []catalog.Scope{catalog.ScopeInference, catalog.ScopeRead},
+		Scopes: []catalog.Scope{catalog.ScopeInference, catalog.ScopeRead}, Class: "assistant", Models: []string{"fable-5"},
 		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
 		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 	}},

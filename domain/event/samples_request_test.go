@@ -24,7 +24,7 @@ var (
 var requestSamples = []Event{
 	request.RequestAdmitted{
 		Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Dialect: "chat", RequestedModel: "fast",
-		CanonicalModel: "fable-5", Stream: true, Snapshot: "sha256:00ff", DeadlineMS: 600000, MaxAttempts: 8,
+		CanonicalModel: "fable-5", Class: "assistant", Priority: "realtime", Stream: true, Snapshot: "sha256:00ff", DeadlineMS: 600000, MaxAttempts: 8,
 		Fallback: "any", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
 		ClientRequestID: "client-1", ClientRetry: 1,
 	},

@@ -19,6 +19,8 @@ type RequestAdmitted struct {
 	Dialect         string   `json:"dialect"`
 	RequestedModel  string   `json:"requested_model"`
 	CanonicalModel  string   `json:"canonical_model"`
+	Class           string   `json:"class,omitempty"`
+	Priority        string   `json:"priority,omitempty"`
 	Stream          bool     `json:"stream,omitempty"`
 	Snapshot        string   `json:"snapshot"`
 	DeadlineMS      int64    `json:"deadline_ms"`

@@ -64,6 +64,7 @@ func apply(row Row, rec eventstore.Recorded, e event.Event) Row {
 		row.Tenant, row.Key, row.Dialect = e.Tenant, e.Key, e.Dialect
 		row.RequestedModel, row.CanonicalModel = e.RequestedModel, e.CanonicalModel
 		row.Stream, row.Snapshot, row.ClientRequestID = e.Stream, e.Snapshot, e.ClientRequestID
+		row.Class = e.Class
 	case request.RequestRefused:
 		row.Tenant, row.Key, row.Dialect = e.Tenant, e.Key, e.Dialect
 		row.RequestedModel, row.Snapshot, row.ClientRequestID = e.RequestedModel, e.Snapshot, e.ClientRequestID
