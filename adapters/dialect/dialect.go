@@ -88,19 +88,44 @@ type Aggregate interface {
 // Target is where an attempt goes.
 type Target struct {
 	// BaseURL is what the vendor's own SDK takes.
-	BaseURL       string
-	Secret        string
+	BaseURL string
+	// Secret is the provider's API key. Access is set in its place where requests are
+	// signed.
+	Secret string
+	Access AccessKey
+	// Region is where the provider runs, for protocols whose address or signature
+	// names it.
+	Region        string
 	UpstreamModel string
 	// Stream asks for a stream, whatever the caller asked for (S11).
 	Stream         bool
 	IdempotencyKey string
+	// WithoutSeals leaves out reasoning that only its issuer can read: this
+	// destination has said that it cannot (K5).
+	WithoutSeals bool
 	// MaxOutputTokens is the output that was planned for (A6), for dialects in which
 	// a request must name a limit. 0 is not known.
 	MaxOutputTokens int64
 	// BetaFlags are the beta flags of the caller that this destination may be sent;
 	// nil is all of them (P11).
 	BetaFlags []string
+	// Now is when the request is made, for signatures.
+	Now time.Time
 }
+
+// AccessKey signs requests. It prints as a placeholder (C14).
+type AccessKey struct {
+	ID     string
+	Secret string
+	// Session goes with temporary keys; empty for lasting ones.
+	Session string
+}
+
+// String hides the key from %s, %v and %+v.
+func (AccessKey) String() string { return "[access key]" }
+
+// GoString hides the key from %#v.
+func (AccessKey) GoString() string { return "[access key]" }
 
 // Upstream is a request ready to be sent.
 type Upstream struct {

@@ -21,8 +21,6 @@ const Any neutral.Dialect = "any"
 // its rows: each field is sent, and what is said of it is what happens.
 var dropped = []Dropped{
 	{neutral.Chat, Any, "messages[].name", "dropped"},
-	{neutral.Chat, Any, "messages[].reasoning_content", "dropped: exposed reasoning of an earlier turn is no prompt elsewhere"},
-	{neutral.Chat, Any, "messages[].content[].image_url.detail", "dropped where the destination has no such hint"},
 	{neutral.Chat, Any, "logit_bias", "dropped: token numbers of one vocabulary mean nothing in another"},
 	{neutral.Chat, Any, "prediction", "dropped: it makes an answer faster, not different"},
 	{neutral.Chat, Any, "service_tier", "dropped"},
@@ -30,9 +28,10 @@ var dropped = []Dropped{
 	{neutral.Chat, Any, "verbosity", "dropped"},
 	{neutral.Chat, Any, "prompt_cache_key", "dropped; it still steers the choice of route"},
 	{neutral.Chat, Any, "safety_identifier", "dropped"},
+	{neutral.Chat, Any, "fields that nobody knows", "dropped: what they mean is between the caller and a provider of its dialect"},
 
 	{Any, neutral.Chat, "reasoning signatures", "dropped: only their issuer can read them (K4)"},
-	{Any, neutral.Chat, "reasoning of earlier turns", "dropped"},
+	{Any, neutral.Chat, "reasoning of earlier turns", "dropped; DeepSeek gets the text of it back with the calls that came of it"},
 	{Any, neutral.Chat, "tool result is_error", "dropped; the text of the result says what went wrong"},
 	{Any, neutral.Chat, "images and documents in tool results", "moved into a user message behind the results of the turn"},
 	{Any, neutral.Chat, "cache markers", "dropped, except on OpenRouter: OpenAI caches by itself"},
@@ -40,6 +39,8 @@ var dropped = []Dropped{
 	{Any, neutral.Chat, "reasoning summary", "dropped"},
 	{Any, neutral.Chat, "top_k", "dropped, except on OpenRouter, vLLM and their like: OpenAI has none"},
 	{Any, neutral.Chat, "metadata", "dropped"},
+	{Any, neutral.Chat, "the end user", "dropped: it steers the choice of route and is none of another vendor's business"},
+	{Any, neutral.Chat, "several texts of a message", "joined by a blank line into one: lists of texts are refused by some servers"},
 }
 
 // DroppedTable is the table, for tests and documentation.

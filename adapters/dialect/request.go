@@ -31,6 +31,10 @@ type Request struct {
 	Features []Feature
 	// WholeOnly says that the dialect has no streams: its answers come in one piece.
 	WholeOnly bool
+	// Sealed says that the request carries reasoning that only its issuer can read (K4).
+	Sealed bool
+	// Continues is the stored response that the conversation was taken from (K6).
+	Continues Continues
 	Hints     Hints
 	Parts     Parts
 	// Neutral decodes the request for a destination of another dialect. It reads Raw
@@ -50,6 +54,15 @@ type Flags struct {
 	AnthropicVersion string
 	// AnthropicBeta has one entry a flag, in the caller's order.
 	AnthropicBeta []string
+}
+
+// Continues names a stored response that Raw was completed from. The zero value is a
+// request that stands for itself.
+type Continues struct {
+	// ResponseID is the caller's previous_response_id.
+	ResponseID string
+	// Items is how many items at the front of Raw's input come from there.
+	Items int
 }
 
 // Hints are what a caller sent to help routing. They are never an authority and
@@ -119,6 +132,8 @@ type InvalidError struct {
 	// Param is the field, as the dialect spells it: messages[2].content. Empty when
 	// the body as a whole is at fault.
 	Param string
+	// Status is 404 where what the request names is not there, 0 for the usual 400.
+	Status int
 }
 
 // Error is the message.

@@ -23,7 +23,7 @@ func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outc
 	reply, f := w.g.Providers.Do(upstream, provider.Call{
 		Protocol: call.Rung.Provider.Protocol, BaseURL: call.Rung.Provider.BaseURL, Secret: secret,
 		UpstreamModel: call.Rung.Deployment.UpstreamModel, Request: w.req, Stream: call.Stream,
-		IdempotencyKey: w.upstreamKey(call), Limits: limitsOf(call.Timeouts),
+		IdempotencyKey: w.upstreamKey(call), WithoutSeals: call.WithoutSeals, Limits: limitsOf(call.Timeouts),
 	})
 	if f != nil {
 		cancel()
@@ -50,7 +50,13 @@ func (w *walker) caller() string { return w.in.Key.Tenant + "/" + w.in.Key.ID }
 // upstreamKey is the idempotency key of a rung's upstream calls: the same on its
 // retries, another on every other rung (I4).
 func (w *walker) upstreamKey(call *walk.Call) string {
-	return w.id + "-" + call.Rung.Deployment.ID
+	key := w.id + "-" + call.Rung.Deployment.ID
+	if call.WithoutSeals {
+		// A repaired request is another one (K5): a provider would take it for a misuse
+		// of the key.
+		key += "-repaired"
+	}
+	return key
 }
 
 func limitsOf(t walk.Timeouts) provider.Limits {

@@ -110,6 +110,10 @@ type Controls struct {
 	// ClientRetry is the SDK's own retry count: a client's retry is a new request.
 	ClientRetry int
 	Correlation string
+	// Class is the traffic class that takes the place of a model (N9); Priority is the
+	// request's own, empty for its class's (N12).
+	Class    string
+	Priority catalog.Priority
 	// Conversation is the caller's own name for the conversation, a hint.
 	Conversation string
 	// Hold asks for an answer that begins when it is complete (S13).

@@ -28,7 +28,7 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	if err != nil {
 		return w.refuse(ctx, "", invalid(err))
 	}
-	plan, err := in.Snapshot.Resolve(in.Key.Tenant, req.Model)
+	plan, err := in.Snapshot.Resolve(catalog.Ask{Tenant: in.Key.Tenant, Name: req.Model, Class: in.Controls.Class, Key: in.Key})
 	if err != nil {
 		return w.refuse(ctx, req.Model, unresolved(err))
 	}
@@ -53,15 +53,15 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 	return walk.Request{
 		Admitted: request.RequestAdmitted{
 			Tenant: in.Key.Tenant, Key: in.Key.ID, Dialect: string(req.Dialect), RequestedModel: req.Model,
-			CanonicalModel: plan.CanonicalModel, Stream: req.Stream, Snapshot: in.Snapshot.ID,
+			CanonicalModel: plan.CanonicalModel, Class: plan.Class, Priority: string(w.priority(plan)), Stream: req.Stream, Snapshot: in.Snapshot.ID,
 			DeadlineMS: deadline.Milliseconds(), MaxAttempts: maxAttempts(in, plan),
 			Fallback:        string(in.Controls.Fallback),
 			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: plannedOutput(req, plan)},
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
 		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
-		Unsayable: req.Unsayable(),
-		Fallback:  in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
+		Sealed: req.Sealed, Unsayable: req.Unsayable(),
+		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
 		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,
 		Conversation: w.conversation(req),
 	}
@@ -73,6 +73,11 @@ func modeOf(req *dialect.Request) walk.UpstreamMode {
 		return walk.Whole
 	}
 	return walk.Auto
+}
+
+// priority is the request's own, else its class's default (N12).
+func (w *walker) priority(plan catalog.Plan) catalog.Priority {
+	return cmp.Or(w.in.Controls.Priority, catalog.DefaultPriority(plan.Class))
 }
 
 // plannedOutput is the most output that the first route of the plan may produce;
@@ -114,13 +119,24 @@ func invalid(err error) *apierror.Error {
 	e := apierror.New(apierror.InvalidRequest)
 	if inv, ok := errors.AsType[*dialect.InvalidError](err); ok {
 		e.Message, e.Param = inv.Message, inv.Param
+		if inv.Status != 0 {
+			e.Status = inv.Status
+		}
 	}
 	return e
 }
 
-// unresolved is a name that leads nowhere (N1), or a chain past its bounds (N18).
+// unresolved says why a name led to no plan. A name that the key may not use reads
+// like one that does not exist (N1, N13).
 func unresolved(err error) *apierror.Error {
-	if _, ok := errors.AsType[*catalog.ExpansionError](err); ok {
+	switch err.(type) {
+	case *catalog.AliasError:
+		return apierror.New(apierror.AliasUnresolvable)
+	case *catalog.ClassError:
+		e := apierror.New(apierror.ClassNotConfigured)
+		e.Message = err.Error()
+		return e
+	case *catalog.ExpansionError:
 		return apierror.New(apierror.ChainUnavailable)
 	}
 	e := apierror.New(apierror.ModelNotFound)

@@ -17,7 +17,9 @@ type Call struct {
 	// Stream asks the provider for a stream, whatever the caller asked for (S11).
 	Stream         bool
 	IdempotencyKey string
-	Limits         Limits
+	// WithoutSeals leaves out reasoning that only its issuer can read (K5).
+	WithoutSeals bool
+	Limits       Limits
 }
 
 // Limits are the limits of silence of one attempt (W11). A zero field has the

@@ -15,6 +15,9 @@ type Failure struct {
 	// PossiblyBilled says that the provider may have done and billed the work
 	// although its answer was lost (W13).
 	PossiblyBilled bool
+	// SealRejected says that the provider could not read reasoning that the request
+	// brought along, and that the request may go without it (K5).
+	SealRejected bool
 	// Relay is the provider's own status and message for the caller who sent the
 	// request, set on caller faults only (W3, D7). It is passed on, never stored.
 	Relay *Relay

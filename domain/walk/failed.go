@@ -41,6 +41,12 @@ func (m *Machine) moveOn(f failure.Failure, now time.Time) Move {
 		return m.throttled(f, r, now)
 	case f.PossiblyBilled && r.Policy.LostAnswer == catalog.StopLost:
 		return m.finish(Answer{Code: request.CodeAnswerLost}, request.Failed, now, "")
+	case f.SealRejected && m.req.Sealed && !m.repaired:
+		// The same route, without what it could not read: all that the conversation
+		// says is still there (K5). It costs an attempt and nothing else.
+		m.repaired = true
+		m.place.keys.again()
+		return m.again(r, request.KindRepair, Ordinary, now)
 	case !m.mayMove(traits.Move, r):
 		return m.stop(f, now)
 	case f.Class == failure.ProviderAuth && m.place.keys.left():

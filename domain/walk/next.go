@@ -119,7 +119,7 @@ func (m *Machine) claim(r *Rung, pass Pass, kind request.AttemptKind, now time.T
 		}
 		verdict := m.world.Claim(r, key, pass, now)
 		if verdict.Skip == "" {
-			if kind != request.KindRedial && kind != request.KindKeyRotation {
+			if ordinary(kind) {
 				m.place.ordinary++
 			}
 			return m.call(r, key, kindOf(kind, pass, verdict), now), true
@@ -134,6 +134,16 @@ func (m *Machine) claim(r *Rung, pass Pass, kind request.AttemptKind, now time.T
 		}
 	}
 	return m.skip(r, refused.Skip, refused.Detail)
+}
+
+// ordinary reports whether a call counts against same_route_attempts (W9). Redials,
+// rotations and the one repair have bounds of their own.
+func ordinary(kind request.AttemptKind) bool {
+	switch kind {
+	case request.KindRedial, request.KindKeyRotation, request.KindRepair:
+		return false
+	}
+	return true
 }
 
 // noteWayOn remembers the soonest moment at which a closed route may open (W20).
@@ -246,7 +256,7 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 	m.say(reserved)
 	c := &Call{
 		Attempt: reserved.Attempt, Rung: *r, Key: key, Reserved: reserved,
-		Stream: m.streams(estimate.MaxOutputTokens), Checks: budget.Checks(limits, worst),
+		Stream: m.streams(estimate.MaxOutputTokens), WithoutSeals: m.repaired, Checks: budget.Checks(limits, worst),
 	}
 	c.Timeouts = m.timeouts(r, estimate, c.Stream, now)
 	say := m.spoken()

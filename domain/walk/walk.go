@@ -64,8 +64,11 @@ type Request struct {
 	// Unsayable names, by a provider's protocol, what the request uses and that
 	// protocol cannot say (P5). A protocol that is not in it can say everything.
 	Unsayable map[catalog.Protocol]string
-	Fallback  Fallback
-	Stream    bool
+	// Sealed says that the request carries reasoning that only its issuer can read: it
+	// may be left out once (K5).
+	Sealed   bool
+	Fallback Fallback
+	Stream   bool
 	// Mode says how the upstream is asked on behalf of a caller that does not stream
 	// (S11).
 	Mode     UpstreamMode
@@ -101,6 +104,9 @@ type Machine struct {
 	wayOn time.Duration
 	// lastResort is the second pass over a chain whose circuits are all open (H8).
 	lastResort bool
+	// repaired is set once a provider could not read the request's sealed reasoning:
+	// from then on it is left out (K5).
+	repaired bool
 	// charged sums what the attempts were settled at.
 	charged money.NanoUSD
 	done    bool
@@ -149,11 +155,13 @@ type Call struct {
 	Rung    Rung
 	Key     string
 	// Stream asks the provider for a stream, whatever the caller asked for.
-	Stream   bool
-	Checks   []budget.Check
-	Deltas   []budget.Delta
-	Timeouts Timeouts
-	Reserved request.AttemptReserved
+	Stream bool
+	// WithoutSeals leaves out reasoning that only its issuer can read (K5).
+	WithoutSeals bool
+	Checks       []budget.Check
+	Deltas       []budget.Delta
+	Timeouts     Timeouts
+	Reserved     request.AttemptReserved
 }
 
 // Wait asks for a pause before the next decision. Nothing is written: what there

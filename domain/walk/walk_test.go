@@ -57,6 +57,15 @@ func fails(c failure.Class) sim.Ending {
 	return sim.Ending{After: 10 * time.Millisecond, Failure: &failure.Failure{Class: c, PossiblyBilled: failure.Of(c).MaybeBilled}}
 }
 
+// rejectsSeal is a provider that cannot read the reasoning that the request carries.
+func rejectsSeal() sim.Ending {
+	end := fails(failure.InvalidRequest)
+	end.Failure.SealRejected = true
+	return end
+}
+
+func sealed(r *walk.Request) { r.Sealed = true }
+
 func serves() sim.Ending {
 	return sim.Ending{After: 300 * time.Millisecond, Report: walk.Report{
 		FirstOutput: "text", TTFT: 200 * time.Millisecond,
@@ -205,6 +214,41 @@ func TestMovesAreExact_W2_W9_W23(t *testing.T) {
 			map[string][]sim.Ending{"d1": {serves()}},
 			[]func(*walk.Request){func(r *walk.Request) { r.Needs = []catalog.Capability{catalog.Tools} }},
 			"skip 0 capability_missing; first d1 k1; completed",
+		},
+		{
+			"sealed reasoning that is rejected is left out, once (K5)",
+			[]walk.Rung{rung(0), rung(1)},
+			map[string][]sim.Ending{"d0": {rejectsSeal(), serves()}},
+			[]func(*walk.Request){sealed},
+			"first d0 k1; repair d0 k1; completed",
+		},
+		{
+			"a second rejection is the caller's to hear (K5)",
+			[]walk.Rung{rung(0), rung(1)},
+			map[string][]sim.Ending{"d0": {rejectsSeal()}},
+			[]func(*walk.Request){sealed},
+			"first d0 k1; repair d0 k1; failed invalid_request",
+		},
+		{
+			"a request without sealed reasoning has nothing to repair (K5)",
+			[]walk.Rung{rung(0), rung(1)},
+			map[string][]sim.Ending{"d0": {rejectsSeal()}},
+			nil,
+			"first d0 k1; failed invalid_request",
+		},
+		{
+			"a repair takes nothing from the retries of its route (K5, W9)",
+			[]walk.Rung{rung(0), rung(1)},
+			map[string][]sim.Ending{"d0": {rejectsSeal(), fails(failure.ServerError)}, "d1": {serves()}},
+			[]func(*walk.Request){sealed},
+			"first d0 k1; repair d0 k1; retry d0 k1; failover d1 k1; completed",
+		},
+		{
+			"a repair is an attempt like any other (K5, W9)",
+			[]walk.Rung{rung(0), rung(1)},
+			map[string][]sim.Ending{"d0": {rejectsSeal()}},
+			[]func(*walk.Request){sealed, func(r *walk.Request) { r.Admitted.MaxAttempts = 1 }},
+			"first d0 k1; failed upstream_exhausted attempts_exhausted",
 		},
 		{
 			"what a protocol cannot say skips its rungs (P5)",
@@ -490,4 +534,19 @@ func TestEveryWalkIsALife(t *testing.T) {
 			}
 		}
 	})
+}
+
+// From the repair on no route is sent what one could not read: it would cost each of
+// them an attempt to say so again.
+func TestRepairedRequestsStayWithoutSeals_K5(t *testing.T) {
+	run := sim.Walk(walk.New(request1(sealed), []walk.Rung{rung(0), rung(1)}, &sim.World{}), script(map[string][]sim.Ending{
+		"d0": {rejectsSeal(), fails(failure.TimeoutFirstByte)}, "d1": {serves()},
+	}), nil, noon)
+	var without []bool
+	for _, c := range run.Calls {
+		without = append(without, c.WithoutSeals)
+	}
+	if diff := cmp.Diff([]bool{false, true, true}, without); diff != "" {
+		t.Error(diff)
+	}
 }

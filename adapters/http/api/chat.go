@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/walk"
 )
 
@@ -46,6 +47,13 @@ func controlsOf(h http.Header) (gateway.Controls, *apierror.Error) {
 		default:
 			return c, badHeader("x-sluice-fallback", "any, same-model or none")
 		}
+	}
+	c.Class = h.Get("X-Sluice-Class")
+	switch p := catalog.Priority(h.Get("X-Sluice-Priority")); p {
+	case "", catalog.Realtime, catalog.Background:
+		c.Priority = p
+	default:
+		return c, badHeader("x-sluice-priority", "realtime or background")
 	}
 	switch v := h.Get("X-Sluice-Hold"); v {
 	case "":
