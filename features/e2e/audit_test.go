@@ -14,7 +14,8 @@ import (
 
 // life is what the log says about one request.
 type life struct {
-	tenant    string
+	// worker is the one that wrote its newest event.
+	worker    string
 	admitted  int
 	committed int
 	final     int
@@ -24,26 +25,25 @@ type life struct {
 
 // attempt is one of a life's.
 type attempt struct {
-	deployment string
-	settled    int
-	committed  bool
-	// failure is how it failed, empty for one that did not.
-	failure string
-	held    int64
-	charge  int64
+	deployment   string
+	settled      int
+	committed    bool
+	held, charge int64 // nano-USD
 }
 
 // audit reads the whole log and finds what must not be in it. It shares no code
 // with what wrote the log.
 type audit struct {
-	lives    map[string]*life
+	lives map[string]*life
+	// drained are the workers that were stopped and had the time to end.
+	drained  map[string]bool
 	events   int
 	problems []string
 }
 
 func auditLog(t *testing.T, in *harness.Installation) *audit {
 	t.Helper()
-	a := &audit{lives: map[string]*life{}}
+	a := &audit{lives: map[string]*life{}, drained: map[string]bool{}}
 	versions := map[string]int64{}
 	for e := range in.Events(t) {
 		a.events++
@@ -56,6 +56,9 @@ func auditLog(t *testing.T, in *harness.Installation) *audit {
 		}
 		if id, ok := strings.CutPrefix(e.Stream, "request/"); ok {
 			a.fold(id, e)
+		}
+		if e.Type == "worker_drained" {
+			a.drained[e.Worker] = true
 		}
 	}
 	for id, l := range a.lives {
@@ -74,6 +77,7 @@ func (a *audit) fold(id string, e harness.Event) {
 		l = &life{attempts: map[int64]*attempt{}}
 		a.lives[id] = l
 	}
+	l.worker = e.Worker
 	number := gjson.Get(e.Data, "attempt").Int()
 	one := l.attempts[number]
 	if one == nil && number > 0 {
@@ -92,8 +96,6 @@ func (a *audit) fold(id string, e harness.Event) {
 		}
 		one.deployment = gjson.Get(e.Data, "deployment").String()
 		one.held = gjson.Get(e.Data, "reserved_nanousd").Int()
-	case "attempt_failed", "attempt_throttled":
-		one.failure = gjson.Get(e.Data, "failure").String()
 	case "attempt_committed":
 		l.committed++
 		one.committed = true
@@ -122,6 +124,9 @@ func (a *audit) check(id string, l *life) {
 	if l.outcome == "completed" && l.committed != 1 {
 		a.problem("%s: completed with %d commits", id, l.committed)
 	}
+	if l.final == 0 && a.drained[l.worker] {
+		a.problem("%s: left open by a worker that was stopped well", id)
+	}
 }
 
 // open are the requests that have no end.
@@ -149,20 +154,21 @@ func (a *audit) money() (held, settled int64) {
 }
 
 // checkCalls compares with what the provider saw. Every call has a reservation of
-// its own; a reservation without a call is counted, and is one that never got an
-// answer.
+// its own. A reservation without a call is counted; it may have brought no answer
+// and cost nothing.
 func (a *audit) checkCalls(calls []fakeprovider.Call) (neverSent int) {
-	seen := map[string]int{}
+	// Both sides are counted by upstream idempotency key: the tries of one route
+	// share it (I4).
+	seen, reserved, used := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, call := range calls {
 		seen[call.IdempotencyKey]++
 	}
-	reserved, answered := map[string]int{}, map[string]int{}
 	for id, l := range a.lives {
 		for _, one := range l.attempts {
 			key := id + "-" + one.deployment
 			reserved[key]++
-			if one.committed {
-				answered[key]++
+			if one.committed || one.charge > 0 {
+				used[key]++
 			}
 		}
 	}
@@ -173,8 +179,8 @@ func (a *audit) checkCalls(calls []fakeprovider.Call) (neverSent int) {
 	}
 	for key, n := range reserved {
 		neverSent += n - min(n, seen[key])
-		if seen[key] < answered[key] {
-			a.problem("%s has %d answers of %d calls", key, answered[key], seen[key])
+		if used[key] > seen[key] {
+			a.problem("%s: %d attempts were answered or charged, the provider saw %d calls", key, used[key], seen[key])
 		}
 	}
 	return neverSent

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"flag"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +54,7 @@ func TestCrashDrill_E11_E3_I5(t *testing.T) {
 		d.round()
 	}
 	d.load.end()
+	d.awaitProjections()
 	for _, w := range d.workers {
 		w.Stop(t)
 	}
@@ -123,6 +126,19 @@ func (d *drill) killWorker(i int) {
 	d.balancer.Use(d.workers[:]...)
 }
 
+// awaitProjections waits until every read model has come to the end of the log, so
+// that verify compares all of it.
+func (d *drill) awaitProjections() {
+	d.t.Helper()
+	metrics := harness.Client{Base: d.workers[0].Admin}
+	harness.Eventually(d.t, "the projections catch up", func() bool {
+		found := projectionLag.FindAllStringSubmatch(string(metrics.Get(d.t, "/metrics").Body), -1)
+		return len(found) > 0 && !slices.ContainsFunc(found, func(lag []string) bool { return lag[1] != "0" })
+	})
+}
+
+var projectionLag = regexp.MustCompile(`(?m)^sluice_projection_lag_events\{.*\} (\d+)$`)
+
 // compare is the drill's verdict.
 func (d *drill) compare() {
 	t := d.t
@@ -132,6 +148,11 @@ func (d *drill) compare() {
 	for id := range d.load.acknowledged {
 		if l := a.lives[id]; l == nil || l.outcome != "completed" {
 			a.problem("%s: a client holds the whole answer, the log says %+v", id, l)
+		}
+	}
+	for id := range d.load.told {
+		if l := a.lives[id]; l == nil || l.final != 1 || l.outcome == "completed" {
+			a.problem("%s: a client was told that it failed, the log says %+v", id, l)
 		}
 	}
 	held, settled := a.money()

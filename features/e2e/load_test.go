@@ -22,7 +22,9 @@ type load struct {
 	mu sync.Mutex
 	// acknowledged are the requests whose answer some client holds whole.
 	acknowledged map[string]bool
-	// ends count what became of the others.
+	// told are those whose failure some client was told.
+	told map[string]bool
+	// ends count what became of all but the whole answers.
 	ends map[string]int
 }
 
@@ -36,7 +38,7 @@ var loadModels = map[string][]string{
 
 func startLoad(t *testing.T, client harness.Client, clients int, seed uint64) *load {
 	t.Helper()
-	l := &load{stop: make(chan struct{}), acknowledged: map[string]bool{}, ends: map[string]int{}}
+	l := &load{stop: make(chan struct{}), acknowledged: map[string]bool{}, told: map[string]bool{}, ends: map[string]int{}}
 	transport := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
 	client.Transport = transport
 	for i := range clients {
@@ -79,7 +81,13 @@ func (l *load) note(reply harness.Reply, err error) {
 	case reply.Status == http.StatusOK:
 		end = "stream ended with an error"
 	default:
-		end = fmt.Sprintf("%d %s", reply.Status, reply.Get("error.code"))
+		code := reply.Get("error.code").String()
+		end = fmt.Sprintf("%d %s", reply.Status, code)
+		// The other two are said without an event: there is nowhere to write one, or
+		// another request has the key.
+		if code != "gateway_unavailable" && code != "idempotency_replay_unavailable" {
+			l.told[reply.ID()] = true
+		}
 	}
 	l.ends[end]++
 }

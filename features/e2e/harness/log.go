@@ -18,6 +18,8 @@ type Event struct {
 	Stream        string
 	StreamVersion int64
 	Type          string
+	// Worker is the process that wrote it.
+	Worker string
 	// Data is the event's JSON.
 	Data string
 }
@@ -28,11 +30,11 @@ func (in *Installation) Events(t testing.TB) iter.Seq[Event] {
 	t.Helper()
 	return func(yield func(Event) bool) {
 		t.Helper()
-		in.query(t, "select position, events, stream, version, body from log_events order by shard, position", func(rows pgx.Rows) error {
+		in.query(t, "select position, events, stream, version, coalesce(meta::json->>'worker', ''), body from log_events order by shard, position", func(rows pgx.Rows) error {
 			var last Event // its numbers are the row's
 			var count int64
 			var body string
-			if err := rows.Scan(&last.Position, &count, &last.Stream, &last.StreamVersion, &body); err != nil {
+			if err := rows.Scan(&last.Position, &count, &last.Stream, &last.StreamVersion, &last.Worker, &body); err != nil {
 				return err
 			}
 			lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
@@ -86,20 +88,6 @@ func (in *Installation) Spending(t testing.TB, tenant string) (held, settled int
 		return rows.Scan(&held, &settled)
 	})
 	return held, settled
-}
-
-// Writers are the workers that have written a request's events, with how many rows.
-func (in *Installation) Writers(t testing.TB) map[string]int {
-	t.Helper()
-	writers := map[string]int{}
-	in.query(t, "select meta::json->>'worker', count(*) from log_events where stream like 'request/%' group by 1", func(rows pgx.Rows) error {
-		var worker string
-		var count int
-		err := rows.Scan(&worker, &count)
-		writers[worker] = count
-		return err
-	})
-	return writers
 }
 
 func (in *Installation) query(t testing.TB, sql string, each func(pgx.Rows) error) {
