@@ -44,6 +44,11 @@ type conn struct {
 	// linger: there are unread bytes, see lingerTimeout.
 	linger atomic.Bool
 
+	// hold keeps the next write for the one after it, held is what is kept. Only
+	// whoever writes touches them.
+	hold bool
+	held []byte
+
 	close    sync.Once
 	closeErr error
 }
@@ -71,9 +76,31 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// joinNext lets the next write go out together with the one after it, which must
+// be sure to follow at once: fasthttp makes two system calls where one will do, and
+// each wakes the client.
+func (c *conn) joinNext() { c.hold = true }
+
+// flush sends what is held, when nothing follows it after all.
+func (c *conn) flush() {
+	c.hold = false
+	if len(c.held) > 0 {
+		_, _ = c.Write(nil)
+	}
+}
+
 // Write bounds each piece by the stall time instead of the whole reply by a
 // WriteTimeout.
 func (c *conn) Write(p []byte) (int, error) {
+	if c.hold {
+		c.hold = false
+		c.held = append(c.held, p...)
+		return len(p), nil
+	}
+	if held := c.held; len(held) > 0 {
+		c.held = nil
+		return len(p), c.writeBuffers(net.Buffers{held, p})
+	}
 	var n int
 	for piece := range slices.Chunk(p, writePieceBytes) {
 		c.extendWrite()
@@ -88,6 +115,10 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // writeBuffers writes all of them with one system call where the connection can.
 func (c *conn) writeBuffers(b net.Buffers) error {
+	if held := c.held; len(held) > 0 {
+		c.held = nil
+		b = slices.Insert(b, 0, held)
+	}
 	c.extendWrite()
 	_, err := b.WriteTo(c.Conn)
 	return err

@@ -36,14 +36,15 @@ type Reply struct {
 	// Header is sent as it is; Content-Length and Transfer-Encoding are the edge's.
 	Header http.Header
 	Body   []byte
-	// Stream, when set, runs after Status and Header were sent. It is called
+	// Stream, when set, runs after the handler; Status and Header are sent with its
+	// first event, so it should have one before it waits for more. It is called
 	// exactly once for every Reply that a Handler returns, also when the client
 	// has left or asked with HEAD (then with an ended context), so what it owns
 	// is always released. nil ends the body properly; an error or a panic breaks
 	// the connection, so that the client sees a truncation and not an end.
 	//
-	// It is a continuation because the header must be on the wire before the
-	// first event, and fasthttp writes it only after the handler returned.
+	// It is a continuation because fasthttp writes the header, which comes before the
+	// first event, only after the handler returned.
 	Stream func(ctx context.Context, w StreamWriter) error
 }
 

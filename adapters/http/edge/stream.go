@@ -41,6 +41,7 @@ func (s *Server) sendStream(fctx *fasthttp.RequestCtx, ex *exchange, reply *Repl
 		return
 	}
 	fctx.Response.ImmediateHeaderFlush = true
+	ex.conn.joinNext() // the header, with the first event
 	fctx.Response.SetBodyStream(body, -1)
 }
 
@@ -59,8 +60,10 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	}
 	w := &streamWriter{ex: b.ex, scratch: p}
 	if err := b.call(w); err != nil {
+		b.ex.conn.flush()
 		return 0, err
 	}
+	b.ex.conn.joinNext() // the last chunk, with the empty trailer
 	return 0, io.EOF
 }
 
