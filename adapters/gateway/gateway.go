@@ -7,6 +7,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -66,6 +67,9 @@ type Config struct {
 	Hasher idempotency.Hasher
 	// ShardOf places an organization in the log.
 	ShardOf func(tenant string) int16
+	// AdmissionSlots and AdmissionWait are those of A7; 0 is the default.
+	AdmissionSlots int
+	AdmissionWait  time.Duration
 	// Worker is this process in the log's envelope (E12).
 	Worker string
 	Now    func() time.Time
@@ -76,14 +80,18 @@ type Config struct {
 // Gateway serves requests. It is safe for concurrent use.
 type Gateway struct {
 	Config
-	replays *replays
+	replays   *replays
+	admission *admission
 	// closing are the settlements that outlive their request: a client that left, a
 	// log that was away. Close waits for them.
 	closing sync.WaitGroup
 }
 
 // New makes a Gateway.
-func New(c Config) *Gateway { return &Gateway{Config: c, replays: newReplays(c.Now)} }
+func New(c Config) *Gateway {
+	slots, wait := cmp.Or(c.AdmissionSlots, DefaultAdmissionSlots), cmp.Or(c.AdmissionWait, DefaultAdmissionWait)
+	return &Gateway{Config: c, replays: newReplays(c.Now), admission: newAdmission(slots, wait)}
+}
 
 // Close waits until every settlement is written or has given up.
 func (g *Gateway) Close() { g.closing.Wait() }

@@ -24,6 +24,15 @@ func (g *Gateway) Serve(ctx context.Context, in Incoming) *Outcome {
 func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	w := g.newWalker(in)
 	w.claim = c
+	leave, refused, gone := g.admission.enter(ctx, in.Key.Tenant)
+	switch {
+	case gone != nil:
+		return &Outcome{RequestID: w.id, Gone: true}
+	case refused != nil:
+		return w.refuse(ctx, "", refused)
+	}
+	w.leave = leave
+	defer leave()
 	req, err := in.Dialect.Parse(in.Body)
 	if err != nil {
 		return w.refuse(ctx, "", invalid(err))
@@ -149,7 +158,7 @@ func (w *walker) refuse(ctx context.Context, model string, e *apierror.Error) *O
 	refused := request.RequestRefused{
 		Tenant: w.in.Key.Tenant, Key: w.in.Key.ID, Dialect: string(w.in.Dialect.Name()), RequestedModel: model,
 		Snapshot: w.in.Snapshot.ID, ClientRequestID: w.in.Controls.ClientRequestID,
-		Refusal: request.Refusal{Code: string(e.Code)},
+		Refusal: request.Refusal{Code: string(e.Code), Scope: e.Scope},
 	}
 	if err := w.close(ctx, string(e.Code), refused); err != nil {
 		return w.unavailable()

@@ -31,6 +31,8 @@ type walker struct {
 	facts   Facts
 	// claim is set when the caller sent an idempotency key.
 	claim *claim
+	// leave gives the admission slot back; it is kept up to the first reservation.
+	leave func()
 }
 
 // run obeys the walk until the answer begins or the request ends.
@@ -71,6 +73,7 @@ func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome)
 		// The refusal was written in the reservation's place.
 		return walk.Move{}, w.failed(w.errorOf(refused.Finish.Answer))
 	}
+	w.leave()
 	w.noteFacts(move.Call.Reserved)
 	return w.attempt(ctx, move.Call)
 }
