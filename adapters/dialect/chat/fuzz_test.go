@@ -155,3 +155,30 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a caller sends, another dialect is asked something or the caller is told
+// which field it was (P9).
+func FuzzNeutral(f *testing.F) {
+	f.Add([]byte(full))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"tool","content":null,"tool_calls":null}],"stop":null,"tools":[1]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		req, err := Inbound{}.Parse(body)
+		if err != nil {
+			return
+		}
+		n, err := req.Neutral()
+		if err != nil {
+			if _, ok := errors.AsType[*dialect.InvalidError](err); !ok {
+				t.Fatalf("%v is no word to a caller", err)
+			}
+			return
+		}
+		out, err := writeNeutral(n, dialect.Target{UpstreamModel: "m", Stream: n.Stream}, &compatible, 0)
+		if err != nil {
+			return
+		}
+		if !json.Valid(out) {
+			t.Fatalf("%s becomes %s", body, out)
+		}
+	})
+}
