@@ -113,3 +113,20 @@ func checkRetryAfter(t *testing.T, reply harness.Reply) {
 		t.Errorf("retry-after %q and retry-after-ms %q: %s", reply.Header.Get("Retry-After"), reply.Header.Get("Retry-After-Ms"), reply)
 	}
 }
+
+// TestEveryReplyHasAnID_P11: also those that are about requests and none themselves.
+func TestEveryReplyHasAnID_P11(t *testing.T) {
+	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
+	asked := s.client.Chat(t, "m", "hello")
+	ids := map[string]bool{asked.ID(): true}
+	for _, path := range []string{
+		"/v1/models", "/v1/models/m", "/v1/models/nothing", "/v1/requests", "/v1/requests?limit=x",
+		"/v1/requests/" + asked.ID(), "/v1/requests/" + asked.ID() + "/trail", "/v1/health", "/nothing",
+	} {
+		reply := s.client.Get(t, path)
+		if reply.ID() == "" || reply.ID() != reply.Header.Get("Request-Id") || ids[reply.ID()] {
+			t.Errorf("%s: x-request-id %q, request-id %q", path, reply.ID(), reply.Header.Get("Request-Id"))
+		}
+		ids[reply.ID()] = true
+	}
+}

@@ -83,13 +83,16 @@ func (a *API) reply(r *edge.Request, out *gateway.Outcome) *edge.Reply {
 	return reply
 }
 
-// writeJSON is a tenant API's own document.
+// writeJSON is a tenant API's own document. It is no request of the log's, and has an
+// id all the same, as every reply has (P11).
 func writeJSON(v any) *edge.Reply {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return &edge.Reply{Status: http.StatusInternalServerError}
 	}
-	return &edge.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
+	header := http.Header{"Content-Type": {"application/json"}}
+	setID(header, uuid.Must(uuid.NewV7()).String())
+	return &edge.Reply{Status: http.StatusOK, Header: header, Body: body}
 }
 
 // EdgeError renders what the edge refuses by itself.
