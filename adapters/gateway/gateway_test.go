@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
@@ -378,4 +379,59 @@ func TestSilenceFailsOverOnceWithoutASecondCall_W11(t *testing.T) {
 			b.Log.NothingHeld(t)
 		})
 	}
+}
+
+// TestTheClientSeesOneStream_W22_S5: over a swap of providers in the middle of a
+// preamble there is one id, one role and one model, those of the answer that
+// committed.
+func TestTheClientSeesOneStream_W22_S5(t *testing.T) {
+	b := gatewaytest.New(t, "fake-cut:0", "fake-tools:2")
+	body := strings.Replace(gatewaytest.Stream, `"max_tokens"`, `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}],"max_tokens"`, 1)
+	got := answerOf(t, b.Chat(t.Context(), body))
+	ids, indexes := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(got) {
+		data, ok := strings.CutPrefix(line, "data: {")
+		if !ok {
+			continue
+		}
+		ids[gjson.Get("{"+data, "id").String()] = true
+		if gjson.Get("{"+data, "model").String() != "m" {
+			t.Errorf("another model in %s", line)
+		}
+		for _, call := range gjson.Get("{"+data, "choices.0.delta.tool_calls").Array() {
+			indexes[call.Get("index").Raw] = true
+		}
+	}
+	if len(ids) != 1 || len(indexes) != 2 || !indexes["0"] || !indexes["1"] {
+		t.Errorf("ids %v, tool indexes %v in\n%s", ids, indexes, got)
+	}
+}
+
+// TestAllAttemptsShareOneDeadlineAndOneId_A8_W10: whatever the number of attempts,
+// the request has one id, which every upstream call carries, and one deadline.
+func TestAllAttemptsShareOneDeadlineAndOneId_A8_I4(t *testing.T) {
+	b := gatewaytest.New(t, "fake-503", "fake-ok")
+	out := b.Chat(t.Context(), gatewaytest.Whole)
+	var keys []string
+	for _, c := range b.Provider.Ledger().Calls {
+		keys = append(keys, c.IdempotencyKey)
+	}
+	want := []string{out.RequestID + "-d0", out.RequestID + "-d0", out.RequestID + "-d1"}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWhatNobodyGotIsNotCharged_M7: a refusal that was answered elsewhere costs the
+// provider's price and charges nothing.
+func TestWhatNobodyGotIsNotCharged_M7(t *testing.T) {
+	b := gatewaytest.New(t, "fake-refusal", "fake-ok")
+	b.Policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
+	answerOf(t, b.Chat(t.Context(), gatewaytest.Stream))
+	for _, e := range b.Log.Events(t) {
+		if s, ok := e.(request.AttemptSettled); ok && s.Attempt == 1 && (s.Charge != 0 || s.ProviderCost == 0) {
+			t.Errorf("the refused attempt charged %d and cost %d", s.Charge, s.ProviderCost)
+		}
+	}
+	b.Log.NothingHeld(t)
 }

@@ -58,7 +58,7 @@ func (s *streaming) run(ctx context.Context, out Writer) error {
 const gatherBytes = 16 << 10
 
 // pump sends chunks until the answer ends. nil is a whole answer, held back from
-// its stop on; errClient is a client that left; a *failure.Failure is a break.
+// its stop on; a *failure.Failure is a break; anything else is a client that left.
 //
 // Chunks that have already come share a write, which costs far more than a chunk
 // does. None of them waits for one that has not.
