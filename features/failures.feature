@@ -42,6 +42,14 @@ Feature: Every failure has one class, and the class alone decides
       | deadline_exceeded   | no   | no    | none   | no     | deadline_exceeded            | 504    | yes   |
       | customer_credential | no   | no    | none   | no     | customer_credential_rejected | 424    | no    |
 
+  @K5
+  Scenario: Reasoning that a provider cannot read is left out, once
+    Given a model with two routes
+    And the request carries reasoning that only its issuer can read
+    When the first route cannot read that reasoning
+    Then it is tried again without that reasoning, as a "repair"
+    And the other route is tried: no
+
   @W7
   Scenario: A refusal moves on where the model opts in
     Given a model with two routes

@@ -56,6 +56,9 @@ func registerWalkSteps(sc *godog.ScenarioContext) {
 	sc.Step(`^the attempt may have been billed: (yes|no)$`, s.billed)
 	sc.Step(`^the caller gets "([^"]*)" with status (\d+)$`, s.callerGets)
 	sc.Step(`^the caller is told to retry: (yes|no)$`, s.toldToRetry)
+	sc.Step(`^the request carries reasoning that only its issuer can read$`, func() { s.req.Sealed = true })
+	sc.Step(`^the first route cannot read that reasoning$`, s.cannotRead)
+	sc.Step(`^it is tried again without that reasoning, as a "([^"]*)"$`, s.repaired)
 }
 
 func walkRequest() walk.Request {
@@ -101,6 +104,30 @@ func (s *walkScene) firstFails(class string) {
 		}
 		return served()
 	})
+}
+
+// cannotRead is a route that serves whatever comes without the reasoning.
+func (s *walkScene) cannotRead() {
+	s.class = failure.InvalidRequest
+	s.walk(func(c *walk.Call, _ time.Time) sim.Ending {
+		if c.WithoutSeals {
+			return served()
+		}
+		rejected := failed(s.class)
+		rejected.Failure.SealRejected = true
+		return rejected
+	})
+}
+
+func (s *walkScene) repaired(kind string) error {
+	if err := same("calls", 2, len(s.run.Calls)); err != nil {
+		return err
+	}
+	again := s.run.Calls[1]
+	if err := same("route", 0, again.Rung.Index); err != nil {
+		return err
+	}
+	return same("kind", kind, string(again.Reserved.Kind))
 }
 
 func (s *walkScene) allFail(class string) {

@@ -41,9 +41,10 @@ func (m *Machine) moveOn(f failure.Failure, now time.Time) Move {
 		return m.throttled(f, r, now)
 	case f.PossiblyBilled && r.Policy.LostAnswer == catalog.StopLost:
 		return m.finish(Answer{Code: request.CodeAnswerLost}, request.Failed, now, "")
-	case f.SealRejected && m.req.Sealed && !m.repaired:
+	case f.SealRejected && m.req.Sealed && !m.repaired && len(m.attempts) < m.maxAttempts():
 		// The same route, without what it could not read: all that the conversation
-		// says is still there (K5). It costs an attempt and nothing else.
+		// says is still there (K5). It costs an attempt and nothing else. Without one
+		// left the caller hears what is wrong and may leave it out itself.
 		m.repaired = true
 		m.place.keys.again()
 		return m.again(r, request.KindRepair, Ordinary, now)

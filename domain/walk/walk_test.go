@@ -248,7 +248,7 @@ func TestMovesAreExact_W2_W9_W23(t *testing.T) {
 			[]walk.Rung{rung(0), rung(1)},
 			map[string][]sim.Ending{"d0": {rejectsSeal()}},
 			[]func(*walk.Request){sealed, func(r *walk.Request) { r.Admitted.MaxAttempts = 1 }},
-			"first d0 k1; failed upstream_exhausted attempts_exhausted",
+			"first d0 k1; failed invalid_request",
 		},
 		{
 			"what a protocol cannot say skips its rungs (P5)",
