@@ -3,6 +3,7 @@ package harness
 import (
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,10 @@ func Balance(t testing.TB, workers ...*Worker) *Balancer {
 }
 
 // Use sends what comes from now on to these workers.
-func (b *Balancer) Use(workers ...*Worker) { b.workers.Store(&workers) }
+func (b *Balancer) Use(workers ...*Worker) {
+	workers = slices.Clone(workers) // the caller's own may change
+	b.workers.Store(&workers)
+}
 
 func (b *Balancer) accept(listener net.Listener) {
 	for {
