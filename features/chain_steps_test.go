@@ -42,7 +42,7 @@ func (w *chainWorld) CacheEstimate(r *walk.Rung) float64 { return w.cached[r.Dep
 // allSecrets holds every key that a provider names.
 type allSecrets struct{}
 
-func (allSecrets) Secret(*catalog.Provider, string) (string, bool) { return "secret", true }
+func (allSecrets) Holds(*catalog.Provider, string) bool { return true }
 
 func (s *chainScene) reset() {
 	*s = chainScene{req: walkRequest(), limit: 10 * time.Minute, now: noon}

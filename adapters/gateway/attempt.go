@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -14,14 +15,15 @@ import (
 // attempt calls a provider once. It gives the next move after a failure, or the
 // outcome once the answer has begun or is whole.
 func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outcome) {
-	secret, ok := w.g.Secrets.Secret(call.Rung.Provider, call.Key)
-	if !ok {
+	credential, err := w.g.Secrets.Lookup(call.Rung.Provider, call.Key)
+	if err != nil {
 		return w.attemptFailed(call, &failure.Failure{Class: failure.ProviderAuth, Code: "credential_missing"}, walk.Report{}), nil
 	}
 	begun := w.g.Now()
 	upstream, cancel := upstreamContext(ctx, call)
 	reply, f := w.g.Providers.Do(upstream, provider.Call{
-		Protocol: call.Rung.Provider.Protocol, BaseURL: call.Rung.Provider.BaseURL, Secret: secret,
+		Protocol: call.Rung.Provider.Protocol, BaseURL: call.Rung.Provider.BaseURL, Region: call.Rung.Provider.Region,
+		Secret: credential.Key.Reveal(), Access: accessOf(credential),
 		UpstreamModel: call.Rung.Deployment.UpstreamModel, Request: w.req, Stream: call.Stream,
 		IdempotencyKey: w.upstreamKey(call), WithoutSeals: call.WithoutSeals, Limits: limitsOf(call.Timeouts),
 	})
@@ -34,6 +36,11 @@ func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outc
 		return a.begin()
 	}
 	return a.whole(ctx)
+}
+
+// accessOf is a credential of two or three parts; zero for an API key.
+func accessOf(c secrets.Credential) dialect.AccessKey {
+	return dialect.AccessKey{ID: c.AccessKey.Reveal(), Secret: c.SecretKey.Reveal(), Session: c.SessionToken.Reveal()}
 }
 
 // attemptFailed tells the circuits and the walk.

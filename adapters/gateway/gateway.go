@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
@@ -45,7 +46,7 @@ type Estimator interface {
 
 // Secrets opens the credentials that the catalog names.
 type Secrets interface {
-	Secret(p *catalog.Provider, keyID string) (string, bool)
+	Lookup(p *catalog.Provider, keyID string) (secrets.Credential, error)
 }
 
 // Health is what the circuits know, and how they learn of an attempt's end.

@@ -22,7 +22,7 @@ const shardCount = 64
 
 // Secrets says which credentials this worker holds.
 type Secrets interface {
-	Secret(p *catalog.Provider, keyID string) (string, bool)
+	Holds(p *catalog.Provider, keyID string) bool
 }
 
 // Config is what a Registry is made of.
@@ -280,7 +280,7 @@ func (e *entry) settle(now time.Time) {
 func (r *Registry) Credentials(p *catalog.Provider) []walk.Credential {
 	creds := make([]walk.Credential, 0, len(p.Keys))
 	for _, k := range p.Keys {
-		if _, held := r.config.Secrets.Secret(p, k.ID); held {
+		if r.config.Secrets.Holds(p, k.ID) {
 			creds = append(creds, walk.Credential{ID: k.ID, ParkedUntil: r.parkedUntil(p, k.ID)})
 		}
 	}

@@ -35,6 +35,8 @@ type Credential struct {
 	Key       Secret
 	AccessKey Secret
 	SecretKey Secret
+	// SessionToken goes with a temporary access key; empty for a lasting one.
+	SessionToken Secret
 }
 
 // MissingError is a credential whose variable is not set or empty on this worker:
@@ -71,14 +73,10 @@ func (e *Env) Lookup(provider *catalog.Provider, keyID string) (Credential, erro
 	return Credential{}, &MissingError{Provider: provider.ID, KeyID: keyID}
 }
 
-// Secret is the API key behind one key of a provider, and whether this worker
-// holds it. Credentials of two parts are not API keys: see Lookup.
-func (e *Env) Secret(provider *catalog.Provider, keyID string) (string, bool) {
-	c, err := e.Lookup(provider, keyID)
-	if err != nil || c.Key == "" {
-		return "", false
-	}
-	return c.Key.Reveal(), true
+// Holds reports whether this worker has the credential behind one key of a provider.
+func (e *Env) Holds(provider *catalog.Provider, keyID string) bool {
+	_, err := e.Lookup(provider, keyID)
+	return err == nil
 }
 
 func (e *Env) credential(provider string, k catalog.ProviderKey) (Credential, error) {
@@ -86,7 +84,7 @@ func (e *Env) credential(provider string, k catalog.ProviderKey) (Credential, er
 	for _, v := range []struct {
 		env  string
 		into *Secret
-	}{{k.Env, &c.Key}, {k.EnvAccessKey, &c.AccessKey}, {k.EnvSecretKey, &c.SecretKey}} {
+	}{{k.Env, &c.Key}, {k.EnvAccessKey, &c.AccessKey}, {k.EnvSecretKey, &c.SecretKey}, {k.EnvSessionToken, &c.SessionToken}} {
 		if v.env == "" {
 			continue
 		}

@@ -17,11 +17,13 @@ var provider = &catalog.Provider{ID: "p", Keys: []catalog.ProviderKey{
 	{ID: "gone", Env: "P_GONE"},
 	{ID: "empty", Env: "P_EMPTY"},
 	{ID: "aws", EnvAccessKey: "P_ACCESS", EnvSecretKey: "P_SECRET"},
+	{ID: "sts", EnvAccessKey: "P_ACCESS", EnvSecretKey: "P_SECRET", EnvSessionToken: "P_SESSION"},
+	{ID: "stale", EnvAccessKey: "P_ACCESS", EnvSecretKey: "P_SECRET", EnvSessionToken: "P_GONE"},
 	{ID: "half", EnvAccessKey: "P_ACCESS", EnvSecretKey: "P_GONE"},
 }}
 
 func env() *Env {
-	values := map[string]string{"P_KEY": "sk-live-1\n", "P_EMPTY": " \n", "P_ACCESS": "AKIA1", "P_SECRET": "s3cret"}
+	values := map[string]string{"P_KEY": "sk-live-1\n", "P_EMPTY": " \n", "P_ACCESS": "AKIA1", "P_SECRET": "s3cret", "P_SESSION": "t0ken"}
 	return &Env{getenv: func(name string) (string, bool) {
 		value, ok := values[name]
 		return value, ok
@@ -37,7 +39,12 @@ func TestLookup(t *testing.T) {
 	if err != nil || c.AccessKey.Reveal() != "AKIA1" || c.SecretKey.Reveal() != "s3cret" || c.Key != "" {
 		t.Errorf("aws: %v", err)
 	}
+	c, err = env().Lookup(provider, "sts")
+	if err != nil || c.AccessKey.Reveal() != "AKIA1" || c.SessionToken.Reveal() != "t0ken" {
+		t.Errorf("sts: %v", err)
+	}
 	for key, want := range map[string]MissingError{
+		"stale": {"p", "stale", "P_GONE"},
 		"gone":  {"p", "gone", "P_GONE"},
 		"empty": {"p", "empty", "P_EMPTY"},
 		"half":  {"p", "half", "P_GONE"},
@@ -51,12 +58,14 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestSecret(t *testing.T) {
-	if s, ok := env().Secret(provider, "k1"); !ok || s != "sk-live-1" {
-		t.Errorf("k1: %v", ok)
+func TestHolds(t *testing.T) {
+	for _, key := range []string{"k1", "aws", "sts"} {
+		if !env().Holds(provider, key) {
+			t.Errorf("%s is not held", key)
+		}
 	}
-	for _, key := range []string{"gone", "empty", "aws", "half", "other"} {
-		if s, ok := env().Secret(provider, key); ok || s != "" {
+	for _, key := range []string{"gone", "empty", "half", "stale", "other"} {
+		if env().Holds(provider, key) {
 			t.Errorf("%s is held", key)
 		}
 	}
@@ -65,7 +74,7 @@ func TestSecret(t *testing.T) {
 func TestNewEnvReadsTheProcess(t *testing.T) {
 	t.Setenv("SLUICE_TEST_SECRET", "v")
 	p := &catalog.Provider{Keys: []catalog.ProviderKey{{ID: "k", Env: "SLUICE_TEST_SECRET"}}}
-	if s, ok := NewEnv().Secret(p, "k"); !ok || s != "v" {
+	if c, err := NewEnv().Lookup(p, "k"); err != nil || c.Key.Reveal() != "v" {
 		t.Error("not read")
 	}
 }

@@ -76,6 +76,8 @@ type ProviderKey struct {
 	Env          string `json:"env,omitempty"`
 	EnvAccessKey string `json:"env_access_key,omitempty"`
 	EnvSecretKey string `json:"env_secret_key,omitempty"`
+	// EnvSessionToken goes with an access key that is temporary.
+	EnvSessionToken string `json:"env_session_token,omitempty"`
 }
 
 // Deployment is one way to reach one exact model.

@@ -250,12 +250,14 @@ func (v *validation) baseURL(path string, p Provider) {
 func (v *validation) providerKey(path string, protocol Protocol, k ProviderKey, seen map[string]bool) {
 	v.id(path+".id", k.ID)
 	v.once(path+".id", "key", k.ID, seen)
-	pair := k.EnvAccessKey != "" || k.EnvSecretKey != ""
+	pair := k.EnvAccessKey != "" || k.EnvSecretKey != "" || k.EnvSessionToken != ""
 	switch {
 	case k.Env != "" && pair:
 		v.fail(path, "has env and env_access_key or env_secret_key: one or the other")
 	case k.Env == "" && (k.EnvAccessKey == "") != (k.EnvSecretKey == ""):
 		v.fail(path, "needs both env_access_key and env_secret_key")
+	case k.Env == "" && k.EnvSessionToken != "" && k.EnvAccessKey == "":
+		v.fail(path, "has env_session_token without env_access_key and env_secret_key")
 	case k.Env == "" && !pair:
 		v.fail(path, "names no environment variable: env, or env_access_key with env_secret_key")
 	case pair && protocol != Bedrock:
@@ -264,6 +266,7 @@ func (v *validation) providerKey(path string, protocol Protocol, k ProviderKey, 
 	v.env(path+".env", k.Env)
 	v.env(path+".env_access_key", k.EnvAccessKey)
 	v.env(path+".env_secret_key", k.EnvSecretKey)
+	v.env(path+".env_session_token", k.EnvSessionToken)
 }
 
 // env checks the name of an environment variable. The reason never repeats it:

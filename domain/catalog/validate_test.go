@@ -47,6 +47,9 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 		{"providers[0].keys[0]", "names no environment variable", func(o *catalog.Objects) { o.Providers[0].Keys[0].Env = "" }},
 		{"providers[0].keys[0].env", "not the name of an environment variable", func(o *catalog.Objects) { o.Providers[0].Keys[0].Env = "sk-live-1" }},
 		{"providers[0].keys[0]", "one or the other", func(o *catalog.Objects) { o.Providers[0].Keys[0].EnvAccessKey = "A" }},
+		{"providers[0].keys[0]", "without env_access_key", func(o *catalog.Objects) {
+			o.Providers[0].Keys[0] = catalog.ProviderKey{ID: "k", EnvSessionToken: "A"}
+		}},
 		{"providers[0].keys[0]", "needs both", func(o *catalog.Objects) { o.Providers[0].Keys[0] = catalog.ProviderKey{ID: "k", EnvSecretKey: "A"} }},
 		{"providers[0].keys[0]", "belong to protocol bedrock", func(o *catalog.Objects) {
 			o.Providers[0].Keys[0] = catalog.ProviderKey{ID: "k", EnvAccessKey: "A", EnvSecretKey: "B"}

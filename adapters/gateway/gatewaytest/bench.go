@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
 	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/catalog"
@@ -158,8 +159,13 @@ func (c *Collector) Write(event []byte) error {
 // AnySecret holds every key.
 type AnySecret struct{}
 
-// Secret implements gateway.Secrets.
-func (AnySecret) Secret(*catalog.Provider, string) (string, bool) { return "sk-provider", true }
+// Lookup implements gateway.Secrets.
+func (AnySecret) Lookup(*catalog.Provider, string) (secrets.Credential, error) {
+	return secrets.Credential{Key: "sk-provider"}, nil
+}
+
+// Holds implements health.Secrets.
+func (AnySecret) Holds(*catalog.Provider, string) bool { return true }
 
 // NoCircuits never shuts a route and learns nothing.
 type NoCircuits struct{ sim.World }
