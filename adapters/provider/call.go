@@ -9,9 +9,13 @@ import (
 
 // Call is one attempt to be made.
 type Call struct {
-	Protocol      catalog.Protocol
-	BaseURL       string
-	Secret        string
+	Protocol catalog.Protocol
+	BaseURL  string
+	// Secret is an API key; Access signs requests in its place.
+	Secret string
+	Access dialect.AccessKey
+	// Region is where the provider runs, for protocols that name it.
+	Region        string
 	UpstreamModel string
 	Request       *dialect.Request
 	// Stream asks the provider for a stream, whatever the caller asked for (S11).

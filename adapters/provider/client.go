@@ -126,8 +126,9 @@ func (c *Client) Do(ctx context.Context, call Call) (*Reply, *failure.Failure) {
 		return nil, &failure.Failure{Class: failure.DeploymentGone, Code: "unknown_protocol"}
 	}
 	up, err := out.Build(call.Request, dialect.Target{
-		BaseURL: call.BaseURL, Secret: call.Secret, UpstreamModel: call.UpstreamModel,
+		BaseURL: call.BaseURL, Region: call.Region, Secret: call.Secret, Access: call.Access, UpstreamModel: call.UpstreamModel,
 		Stream: call.Stream, IdempotencyKey: call.IdempotencyKey, WithoutSeals: call.WithoutSeals,
+		Now: c.now(),
 	})
 	if err != nil {
 		return nil, notBuilt(err)
