@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -26,7 +25,11 @@ type Log interface {
 type StaleError struct{ Stream string }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("%s was changed by someone else in the meantime; nothing was applied: look at the plan again", e.Stream)
+	what := e.Stream
+	if what == catalogevents.ConfigurationStream {
+		what = "the configuration"
+	}
+	return what + " was changed by someone else in the meantime; nothing was applied: look at the plan again"
 }
 
 // Apply writes a plan as events, all or none, each object at the revision that
@@ -54,6 +57,9 @@ func Apply(ctx context.Context, log Log, plan Plan, by eventstore.Meta, now time
 		// Whatever the alias's own revision is: it is told something, not changed.
 		appends = append(appends, write(stream, eventstore.AnyVersion, by, now, degraded[stream]))
 	}
+	// Last, so that an object that was overtaken is named before the whole is.
+	appends = append(appends, write(catalogevents.ConfigurationStream, plan.Revision, by, now,
+		catalogevents.ConfigurationChanged{Objects: len(plan.Changes)}))
 	_, err := log.AppendAll(ctx, appends)
 	return stale(err)
 }

@@ -16,13 +16,18 @@ type Plan struct {
 	Changes []catalog.ObjectChange
 	// Degraded are the aliases that nothing fits any more once it is applied (N2).
 	Degraded []catalog.AliasDegraded
+	// Revision is the configuration's own, which the plan was made on.
+	Revision int64
 }
 
 // Diff tells what has to change so that the configuration is what the file says.
 // The file is the whole of it: an object that the file does not hold is removed.
 // Callers' keys are not in any file and stay.
 func Diff(state *catalog.State, want catalog.Objects) Plan {
-	return Plan{Changes: catalog.Diff(state, want), Degraded: catalog.Degraded(state.Objects(), want)}
+	return Plan{
+		Changes: catalog.Diff(state, want), Degraded: catalog.Degraded(state.Objects(), want),
+		Revision: state.Revision(catalog.ConfigurationStream),
+	}
 }
 
 // Empty reports that there is nothing to do.

@@ -20,8 +20,9 @@ const (
 type ObjectChange struct {
 	Action Action
 	// Kind and ID name the object for people: "deployment", "fable-5@bedrock".
-	Kind, ID string
-	Stream   string
+	Kind   Kind
+	ID     string
+	Stream string
 	// Revision is the object's revision that the change was decided on: the
 	// expected version of its stream (C3).
 	Revision int64
@@ -71,28 +72,30 @@ func Diff(s *State, want Objects) []ObjectChange {
 
 // entity is one object with a stream of its own.
 type entity struct {
-	stream, kind, id string
-	value            any
+	stream string
+	kind   Kind
+	id     string
+	value  any
 }
 
-// modelChain is a model's chain as an object of its own.
-type modelChain struct {
+// ModelChain is a model's chain as an object of its own.
+type ModelChain struct {
 	Model string `json:"-"`
 	Chain []Rung `json:"chain"`
 }
 
-// tenantAlias, tenantRule and tenantBudget are a tenant's objects with their
+// TenantAlias, TenantRule and TenantBudget are a tenant's objects with their
 // owner.
 type (
-	tenantAlias struct {
+	TenantAlias struct {
 		Tenant string `json:"-"`
 		Alias
 	}
-	tenantRule struct {
+	TenantRule struct {
 		Tenant string `json:"-"`
 		RoutingRule
 	}
-	tenantBudget struct {
+	TenantBudget struct {
 		Tenant string `json:"-"`
 		Budget
 	}
@@ -101,37 +104,37 @@ type (
 // entities takes a canonical catalog apart into the objects that have streams.
 func entities(o Objects) []entity {
 	var list []entity
-	add := func(stream, kind, id string, value any) {
+	add := func(stream string, kind Kind, id string, value any) {
 		list = append(list, entity{stream, kind, id, value})
 	}
 	for _, p := range o.Providers {
-		add(providerStream(p.ID), "provider", p.ID, p)
+		add(providerStream(p.ID), KindProvider, p.ID, p)
 	}
 	for _, d := range o.Deployments {
-		add(deploymentStream(d.ID), "deployment", d.ID, d)
+		add(deploymentStream(d.ID), KindDeployment, d.ID, d)
 	}
 	for _, m := range o.Models {
-		chain := modelChain{Model: m.Slug, Chain: m.Chain}
+		chain := ModelChain{Model: m.Slug, Chain: m.Chain}
 		m.Chain = nil
-		add(modelStream(m.Slug), "model", m.Slug, m)
-		add(chainStream(OperatorChain, m.Slug), "chain", m.Slug, chain)
+		add(modelStream(m.Slug), KindModel, m.Slug, m)
+		add(chainStream(OperatorChain, m.Slug), KindChain, m.Slug, chain)
 	}
 	for _, c := range o.Classes {
-		add(classStream(c.Name), "class", c.Name, c)
+		add(classStream(c.Name), KindClass, c.Name, c)
 	}
 	for _, t := range o.Tenants {
 		id := t.ID
 		aliases, rules, budgets := t.Aliases, t.RoutingRules, t.Budgets
 		t.Aliases, t.RoutingRules, t.Budgets = nil, nil, nil
-		add(tenantStream(id), "tenant", id, t)
+		add(tenantStream(id), KindTenant, id, t)
 		for _, a := range aliases {
-			add(AliasStream(id, a.Name), "alias", id+"/"+a.Name, tenantAlias{id, a})
+			add(AliasStream(id, a.Name), KindAlias, id+"/"+a.Name, TenantAlias{id, a})
 		}
 		for _, r := range rules {
-			add(ruleStream(id, r.Match), "routing_rule", id+"/"+r.Match, tenantRule{id, r})
+			add(ruleStream(id, r.Match), KindRoutingRule, id+"/"+r.Match, TenantRule{id, r})
 		}
 		for _, b := range budgets {
-			add(budgetStream(id, b.ID()), "budget", id+"/"+b.ID(), tenantBudget{id, b})
+			add(budgetStream(id, b.ID()), KindBudget, id+"/"+b.ID(), TenantBudget{id, b})
 		}
 	}
 	return list
@@ -162,17 +165,17 @@ func eventsFor(before, after any) []any {
 	case Model:
 		old, _ := before.(Model)
 		return modelEvents(old, after, before == nil)
-	case modelChain:
+	case ModelChain:
 		return []any{ChainReplaced{Owner: OperatorChain, Model: after.Model, Chain: after.Chain}}
 	case Class:
 		return []any{ClassDefined{Class: after}}
 	case Tenant:
 		return []any{TenantDefined{Tenant: after}}
-	case tenantAlias:
+	case TenantAlias:
 		return []any{AliasDefined{Tenant: after.Tenant, Alias: after.Alias}}
-	case tenantRule:
+	case TenantRule:
 		return []any{RoutingRuleDefined{Tenant: after.Tenant, Rule: after.RoutingRule}}
-	case tenantBudget:
+	case TenantBudget:
 		return []any{BudgetSet{Tenant: after.Tenant, Budget: after.Budget}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", after))
@@ -217,17 +220,17 @@ func removal(before any) []any {
 		return []any{DeploymentRemoved{Deployment: before.ID}}
 	case Model:
 		return []any{ModelRemoved{Model: before.Slug}}
-	case modelChain:
+	case ModelChain:
 		return []any{ChainReplaced{Owner: OperatorChain, Model: before.Model, Chain: []Rung{}}}
 	case Class:
 		return []any{ClassRemoved{Class: before.Name}}
 	case Tenant:
 		return []any{TenantRemoved{Tenant: before.ID}}
-	case tenantAlias:
+	case TenantAlias:
 		return []any{AliasRemoved{Tenant: before.Tenant, Alias: before.Name}}
-	case tenantRule:
+	case TenantRule:
 		return []any{RoutingRuleRemoved{Tenant: before.Tenant, Match: before.Match}}
-	case tenantBudget:
+	case TenantBudget:
 		return []any{BudgetRemoved{Tenant: before.Tenant, Scope: before.Scope, Unit: before.Unit(), Per: before.Per}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", before))

@@ -162,6 +162,16 @@ type KeyRevoked struct {
 	RevokedAt time.Time `json:"revoked_at"`
 }
 
+// ConfigurationChanged stands beside every change of the configuration but those of
+// keys, in the same batch. A change is judged over the whole catalog, so two that
+// touch different objects must not be decided at once: one could remove what the
+// other begins to refer to. They all write this one stream, and the later of two
+// is decided again. Stream settings/configuration.
+type ConfigurationChanged struct {
+	// Objects is how many objects the change wrote.
+	Objects int `json:"objects"`
+}
+
 // Unknown stands for a stored event whose type or version this release does not
 // know. Configuration passes over it, visibly (C15).
 type Unknown struct {

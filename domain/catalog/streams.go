@@ -20,3 +20,6 @@ func budgetStream(tenant, budget string) string { return "budget/" + tenant + "/
 
 // KeyStream is the stream of one caller's key.
 func KeyStream(id string) string { return "key/" + id }
+
+// ConfigurationStream is written by every change: see ConfigurationChanged.
+const ConfigurationStream = "settings/configuration"

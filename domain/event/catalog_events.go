@@ -28,4 +28,5 @@ var catalogEvents = []definition{
 	define[catalog.BudgetRemoved]("budget_removed"),
 	define[catalog.KeyCreated]("key_created"),
 	define[catalog.KeyRevoked]("key_revoked"),
+	define[catalog.ConfigurationChanged]("configuration_changed"),
 }

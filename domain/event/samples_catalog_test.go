@@ -93,5 +93,6 @@ var catalogSamples = []Event{
 		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
 		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 	}},
+	catalog.ConfigurationChanged{Objects: 3},
 	catalog.KeyRevoked{Key: "0193e8f0-0000-7000-8000-000000000001", RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 }

@@ -90,6 +90,21 @@ func (l *Live) Status() Status {
 func (l *Live) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.refresh(ctx)
+}
+
+// Read refreshes and lends the state, which is what a command decides on, for as
+// long as fn runs. fn must be quick and keep nothing of it: refreshes wait.
+func (l *Live) Read(ctx context.Context, fn func(*catalog.State) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refresh(ctx); err != nil {
+		return err
+	}
+	return fn(l.state)
+}
+
+func (l *Live) refresh(ctx context.Context) error {
 	err := follow(ctx, l.log, l.state)
 	l.status.Err = err
 	if err != nil {

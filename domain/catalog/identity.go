@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind is a kind of object that has a stream of its own, in the word that plans,
+// histories and errors use for it.
+type Kind string
+
+// The kinds.
+const (
+	KindProvider    Kind = "provider"
+	KindDeployment  Kind = "deployment"
+	KindModel       Kind = "model"
+	KindChain       Kind = "chain"
+	KindClass       Kind = "class"
+	KindTenant      Kind = "tenant"
+	KindAlias       Kind = "alias"
+	KindRoutingRule Kind = "routing_rule"
+	KindBudget      Kind = "budget"
+	KindKey         Kind = "key"
+)
+
+// Kinds lists them in the order in which objects refer to each other.
+func Kinds() []Kind {
+	return []Kind{
+		KindProvider, KindDeployment, KindModel, KindChain, KindClass,
+		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindKey,
+	}
+}
+
+// owned reports whether objects of the kind belong to a tenant.
+func (k Kind) owned() bool { return k == KindAlias || k == KindRoutingRule || k == KindBudget }
+
+// ObjectID names one object by its canonical id, within its kind: a model and an
+// alias of the same name are never taken for each other (C8).
+type ObjectID struct {
+	Kind Kind
+	// Tenant is the owner of an alias, a rule or a budget; empty for other kinds.
+	Tenant string
+	// Name is the id, slug, name or match; a budget's is Budget.ID.
+	Name string
+}
+
+// String is the form that ParseObjectID reads: "model/fable-5", "alias/acme/fast".
+func (id ObjectID) String() string {
+	if id.Kind.owned() {
+		return string(id.Kind) + "/" + id.Tenant + "/" + id.Name
+	}
+	return string(id.Kind) + "/" + id.Name
+}
+
+// Stream is where the object's events are.
+func (id ObjectID) Stream() string {
+	switch id.Kind {
+	case KindProvider:
+		return providerStream(id.Name)
+	case KindDeployment:
+		return deploymentStream(id.Name)
+	case KindModel:
+		return modelStream(id.Name)
+	case KindChain:
+		return chainStream(OperatorChain, id.Name)
+	case KindClass:
+		return classStream(id.Name)
+	case KindTenant:
+		return tenantStream(id.Name)
+	case KindAlias:
+		return AliasStream(id.Tenant, id.Name)
+	case KindRoutingRule:
+		return ruleStream(id.Tenant, id.Name)
+	case KindBudget:
+		return budgetStream(id.Tenant, id.Name)
+	case KindKey:
+		return KeyStream(id.Name)
+	}
+	panic(fmt.Sprintf("catalog: objects of kind %q have no stream", id.Kind))
+}
+
+// IdentityError is a text that names no object.
+type IdentityError struct{ Text string }
+
+func (e *IdentityError) Error() string {
+	kinds := make([]string, 0, len(Kinds()))
+	for _, k := range Kinds() {
+		if k.owned() {
+			kinds = append(kinds, string(k)+"/TENANT/NAME")
+		} else {
+			kinds = append(kinds, string(k)+"/NAME")
+		}
+	}
+	return fmt.Sprintf("%s names no object; an object is one of %s", shown(e.Text), strings.Join(kinds, ", "))
+}
+
+// ParseObjectID reads what ObjectID.String writes. The error is an *IdentityError.
+func ParseObjectID(text string) (ObjectID, error) {
+	kind, name, ok := strings.Cut(text, "/")
+	id := ObjectID{Kind: Kind(kind), Name: name}
+	if ok && id.Kind.owned() {
+		id.Tenant, id.Name, ok = strings.Cut(name, "/")
+		ok = ok && id.Tenant != ""
+	}
+	if !ok || id.Name == "" || !slices.Contains(Kinds(), id.Kind) {
+		return ObjectID{}, &IdentityError{Text: text}
+	}
+	return id, nil
+}
+
+// Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tenant,
+// TenantAlias, TenantRule or TenantBudget.
+func Identify(value any) ObjectID {
+	switch v := value.(type) {
+	case Provider:
+		return ObjectID{Kind: KindProvider, Name: v.ID}
+	case Deployment:
+		return ObjectID{Kind: KindDeployment, Name: v.ID}
+	case Model:
+		return ObjectID{Kind: KindModel, Name: v.Slug}
+	case ModelChain:
+		return ObjectID{Kind: KindChain, Name: v.Model}
+	case Class:
+		return ObjectID{Kind: KindClass, Name: v.Name}
+	case Tenant:
+		return ObjectID{Kind: KindTenant, Name: v.ID}
+	case TenantAlias:
+		return ObjectID{Kind: KindAlias, Tenant: v.Tenant, Name: v.Name}
+	case TenantRule:
+		return ObjectID{Kind: KindRoutingRule, Tenant: v.Tenant, Name: v.Match}
+	case TenantBudget:
+		return ObjectID{Kind: KindBudget, Tenant: v.Tenant, Name: v.ID()}
+	}
+	panic(fmt.Sprintf("catalog: %T is no object", value))
+}
