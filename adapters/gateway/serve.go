@@ -35,11 +35,11 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	defer leave()
 	req, err := in.Dialect.Parse(in.Body)
 	if err != nil {
-		return w.refuse(ctx, "", invalid(err))
+		return w.refuse(ctx, "", Invalid(err))
 	}
 	plan, err := in.Snapshot.Resolve(catalog.Ask{Tenant: in.Key.Tenant, Name: req.Model, Class: in.Controls.Class, Key: in.Key})
 	if err != nil {
-		return w.refuse(ctx, req.Model, unresolved(err))
+		return w.refuse(ctx, req.Model, Unresolved(err))
 	}
 	req.Flags = in.Flags
 	w.req = req
@@ -123,8 +123,8 @@ func maxAttempts(in Incoming, plan catalog.Plan) int {
 	return limit
 }
 
-// invalid is a body that its dialect does not allow.
-func invalid(err error) *apierror.Error {
+// Invalid is a body that its dialect does not allow.
+func Invalid(err error) *apierror.Error {
 	e := apierror.New(apierror.InvalidRequest)
 	if inv, ok := errors.AsType[*dialect.InvalidError](err); ok {
 		e.Message, e.Param = inv.Message, inv.Param
@@ -135,9 +135,9 @@ func invalid(err error) *apierror.Error {
 	return e
 }
 
-// unresolved says why a name led to no plan. A name that the key may not use reads
+// Unresolved says why a name led to no plan. A name that the key may not use reads
 // like one that does not exist (N1, N13).
-func unresolved(err error) *apierror.Error {
+func Unresolved(err error) *apierror.Error {
 	switch err.(type) {
 	case *catalog.AliasError:
 		return apierror.New(apierror.AliasUnresolvable)

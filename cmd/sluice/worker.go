@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-gateway/sluice/adapters/bus"
-	"github.com/sluice-gateway/sluice/adapters/dialect"
-	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
+	"github.com/sluice-gateway/sluice/adapters/dialect/registry"
+	"github.com/sluice-gateway/sluice/adapters/dialect/responses"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/adapters/http/admin"
@@ -24,7 +24,6 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
-	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/idempotency"
 	workerevents "github.com/sluice-gateway/sluice/domain/worker"
@@ -126,9 +125,7 @@ func (w *worker) openLog(ctx context.Context, db database) (err error) {
 // wire joins the pieces. It does no I/O and cannot fail.
 func (w *worker) wire(db database) {
 	keys := secrets.NewEnv()
-	w.calls = provider.New(provider.Config{
-		Outbound: map[catalog.Protocol]dialect.Outbound{catalog.OpenAI: chat.Outbound{}},
-	})
+	w.calls = provider.New(provider.Config{Outbound: registry.Outbound()})
 	w.health = health.New(health.Config{Secrets: keys, Log: w.store, Worker: w.id, Logger: w.logger})
 	w.gateway = gateway.New(gateway.Config{
 		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: keys,
@@ -143,7 +140,7 @@ func (w *worker) wire(db database) {
 	w.probe = &probe{db: db, log: w.store}
 
 	outer := api.New(api.Config{
-		Catalog: w.catalog, Gateway: w.gateway, Chat: chat.Inbound{}, Log: w.store, Requests: w.pool,
+		Catalog: w.catalog, Gateway: w.gateway, Tokens: w.gateway.Estimator, Stored: responses.NewStore(time.Now), Log: w.store, Requests: w.pool,
 		Health: w.health,
 		Now:    time.Now, Logger: w.logger,
 	})

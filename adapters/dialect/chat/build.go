@@ -26,9 +26,9 @@ var errBaseURL = errors.New("chat: base URL is not an absolute http or https URL
 // nothing is silently taken away (N21), and a prompt's bytes are the same from turn
 // to turn (P12).
 func (Outbound) Build(req *dialect.Request, t dialect.Target) (*dialect.Upstream, error) {
-	base, err := url.Parse(t.BaseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
-		return nil, errBaseURL
+	base, err := parseBase(t)
+	if err != nil {
+		return nil, err
 	}
 	q := quirksOf(base)
 	var body []byte
@@ -40,12 +40,26 @@ func (Outbound) Build(req *dialect.Request, t dialect.Target) (*dialect.Upstream
 	if err != nil {
 		return nil, err
 	}
+	return NewUpstream(t, body, "chat", "completions")
+}
+
+func parseBase(t dialect.Target) (*url.URL, error) {
+	base, err := url.Parse(t.BaseURL)
+	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
+		return nil, errBaseURL
+	}
+	return base, nil
+}
+
+// NewUpstream addresses a body to an endpoint of a provider that speaks this dialect.
+func NewUpstream(t dialect.Target, body []byte, endpoint ...string) (*dialect.Upstream, error) {
+	base, err := parseBase(t)
+	if err != nil {
+		return nil, err
+	}
 	// JoinPath keeps a query such as Azure's api-version.
 	return &dialect.Upstream{
-		Method: http.MethodPost,
-		URL:    base.JoinPath("chat", "completions").String(),
-		Header: header(t, q),
-		Body:   body,
+		Method: http.MethodPost, URL: base.JoinPath(endpoint...).String(), Header: header(t, quirksOf(base)), Body: body,
 	}, nil
 }
 

@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
+	"github.com/sluice-gateway/sluice/adapters/dialect/embeddings"
+	"github.com/sluice-gateway/sluice/adapters/dialect/messages"
+	"github.com/sluice-gateway/sluice/adapters/dialect/responses"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
@@ -42,8 +45,11 @@ type Config struct {
 	Catalog Catalog
 	Health  Circuits
 	Gateway Server
-	Chat    dialect.Inbound
-	Log     Log
+	// Tokens counts what is not sent to a provider (A6).
+	Tokens gateway.Estimator
+	// Stored are the responses that callers may come back to (K6). nil keeps none.
+	Stored *responses.Store
+	Log    Log
 	// Requests is where the search of requests reads.
 	Requests requests.Querier
 	Now      func() time.Time
@@ -64,13 +70,21 @@ type route struct {
 	method  string
 	pattern string
 	scope   catalog.Scope
-	handle  func(ctx context.Context, c *call) *edge.Reply
+	handle  handler
 }
+
+type handler func(ctx context.Context, c *call) *edge.Reply
 
 // routes is the whole outer contract of this listener.
 func (a *API) routes() []route {
 	return []route{
-		{"POST", "/v1/chat/completions", catalog.ScopeInference, a.chatCompletions},
+		{"POST", "/v1/chat/completions", catalog.ScopeInference, a.inference(chat.Inbound{})},
+		{"POST", "/v1/messages", catalog.ScopeInference, a.inference(messages.Inbound{})},
+		{"POST", "/v1/messages/count_tokens", catalog.ScopeInference, a.countTokens},
+		{"POST", "/v1/responses", catalog.ScopeInference, a.createResponse},
+		{"GET", "/v1/responses/{id}", catalog.ScopeInference, a.getResponse},
+		{"DELETE", "/v1/responses/{id}", catalog.ScopeInference, a.deleteResponse},
+		{"POST", "/v1/embeddings", catalog.ScopeInference, a.inference(embeddings.Inbound{})},
 		{"GET", "/v1/models", catalog.ScopeInference, a.listModels},
 		{"GET", "/v1/models/{id...}", catalog.ScopeInference, a.getModel},
 		{"GET", "/v1/health", catalog.ScopeRead, a.getHealth},
@@ -82,7 +96,7 @@ func (a *API) routes() []route {
 
 // vendorPrefixes are base paths for clients that take one per vendor; the handlers
 // are the same.
-var vendorPrefixes = []string{"", "/openai"}
+var vendorPrefixes = []string{"", "/openai", anthropicPrefix}
 
 // Register puts every route on a server.
 func (a *API) Register(s *edge.Server) {

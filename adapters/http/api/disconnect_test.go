@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
+	"github.com/sluice-gateway/sluice/adapters/dialect/responses"
 	"github.com/sluice-gateway/sluice/adapters/gateway/gatewaytest"
 	"github.com/sluice-gateway/sluice/adapters/http/api"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
@@ -34,7 +34,7 @@ func serve(t *testing.T, b *gatewaytest.Bench) (address, key string) {
 		t.Fatal(err)
 	}
 	outer := api.New(api.Config{
-		Catalog: fixed{snapshot}, Gateway: b, Chat: chat.Inbound{}, Log: b.Log, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Catalog: fixed{snapshot}, Gateway: b, Tokens: b.Estimator, Stored: responses.NewStore(time.Now), Log: b.Log, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
 	server := edge.New(edge.Config{Listener: listener, OnError: outer.EdgeError})
 	outer.Register(server)

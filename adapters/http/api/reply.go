@@ -27,14 +27,16 @@ func (a *API) unavailable(r *edge.Request) *edge.Reply {
 
 // fail says an error in the caller's dialect. A request that never reached the
 // gateway has no trail; its id is for support all the same.
-func (a *API) fail(_ *edge.Request, e *apierror.Error) *edge.Reply {
+func (a *API) fail(r *edge.Request, e *apierror.Error) *edge.Reply {
 	if e.RequestID == "" {
-		e.RequestID = uuid.Must(uuid.NewV7()).String()
+		e.RequestID = newID()
 	}
-	status, header, body := a.Chat.Error(e)
+	status, header, body := voice(r).Error(e)
 	setID(header, e.RequestID)
 	return &edge.Reply{Status: status, Header: header, Body: body}
 }
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // setID sends the id under both names that SDKs read (P11).
 func setID(h http.Header, id string) {

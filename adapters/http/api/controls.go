@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,23 +8,11 @@ import (
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
+	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
-	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/walk"
 )
-
-// chatCompletions is POST /v1/chat/completions.
-func (a *API) chatCompletions(ctx context.Context, c *call) *edge.Reply {
-	controls, bad := controlsOf(c.Header)
-	if bad != nil {
-		return a.fail(c.Request, bad)
-	}
-	out := a.Gateway.Serve(ctx, gateway.Incoming{
-		Dialect: a.Chat, Body: c.Body, Key: c.key, Snapshot: c.snapshot, Controls: controls, At: a.Now(),
-	})
-	return a.reply(c.Request, out)
-}
 
 // maxIdempotencyKey bounds a caller's key; the field's usual limit.
 const maxIdempotencyKey = 255
@@ -129,4 +116,21 @@ func traceID(h http.Header) string {
 		return parts[1]
 	}
 	return ""
+}
+
+// maxFlags bounds the list of beta flags that is read.
+const maxFlags = 64
+
+// flagsOf reads what goes on to a provider of the caller's own dialect, flag by flag
+// so that a destination can have an allow list (P11, Z4).
+func flagsOf(h http.Header) dialect.Flags {
+	f := dialect.Flags{AnthropicVersion: h.Get("Anthropic-Version")}
+	for _, line := range h.Values("Anthropic-Beta") {
+		for flag := range strings.SplitSeq(line, ",") {
+			if flag = strings.TrimSpace(flag); flag != "" && len(f.AnthropicBeta) < maxFlags {
+				f.AnthropicBeta = append(f.AnthropicBeta, flag)
+			}
+		}
+	}
+	return f
 }
