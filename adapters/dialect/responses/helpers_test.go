@@ -22,7 +22,7 @@ const servedAs = "requested/name"
 // meta has a request id that was made at a known second.
 var meta = dialect.Meta{RequestID: "019acf48-4c00-7000-8000-000000000001", Model: servedAs}
 
-const madeAt = 1764442000 // what the first 48 bits of that id say, in seconds
+const madeAt = 1764414213 // what the first 48 bits of that id say, in seconds
 
 func asking() *dialect.Request {
 	return &dialect.Request{Dialect: neutral.Responses, Raw: []byte(`{"model":"requested/name","input":"hi","stream":true}`), Choices: 1, Stream: true}

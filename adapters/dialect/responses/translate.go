@@ -227,7 +227,7 @@ func (t *translator) tools(list gjson.Result) {
 			t.fail(fmt.Sprintf("tools[%d]", i), "This kind of tool is understood by the Responses protocol only.")
 			return false
 		}
-		d := neutral.ToolDefinition{Name: text(v.Get("name")), Description: text(v.Get("description")), Strict: flag(v.Get("strict"))}
+		d := neutral.ToolDefinition{Name: text(v.Get("name")), Description: text(v.Get("description")), Strict: optional(v.Get("strict"))}
 		if schema := v.Get("parameters"); schema.IsObject() {
 			d.Schema = raw(schema)
 		}
@@ -237,7 +237,7 @@ func (t *translator) tools(list gjson.Result) {
 	})
 }
 
-func flag(v gjson.Result) *bool {
+func optional(v gjson.Result) *bool {
 	if !v.IsBool() {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (t *translator) options(doc gjson.Result) {
 	r := t.out
 	r.Stream = doc.Get("stream").Bool()
 	r.MaxOutputTokens, _ = rawjson.Integer(doc.Get("max_output_tokens"))
-	r.ParallelCalls = flag(doc.Get("parallel_tool_calls"))
+	r.ParallelCalls = optional(doc.Get("parallel_tool_calls"))
 	r.Sampling.Temperature = number(doc.Get("temperature"))
 	r.Sampling.TopP = number(doc.Get("top_p"))
 	r.User = text(doc.Get("user"))
@@ -304,7 +304,7 @@ func (t *translator) format(v gjson.Result) {
 		}
 		t.out.Format = &neutral.Format{
 			Name: text(v.Get("name")), Description: text(v.Get("description")),
-			Schema: raw(schema), Strict: flag(v.Get("strict")),
+			Schema: raw(schema), Strict: optional(v.Get("strict")),
 		}
 	default:
 		t.fail("text.format.type", "The format must be text, json_object or json_schema.")
