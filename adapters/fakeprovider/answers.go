@@ -41,6 +41,7 @@ func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer
 		includeUsage: in.includeUsage,
 	}
 	a.usage.input, a.usage.cached = in.promptTokens, min(p.answer.cached, in.promptTokens)
+	a.usage.written = min(p.answer.written, a.usage.input-a.usage.cached)
 	if p.answer.reasoning > 0 {
 		a.reasoning = words(nil, p.answer.reasoning, filler)
 	}

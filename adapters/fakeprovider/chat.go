@@ -223,6 +223,11 @@ func appendUsage(b []byte, a *answer, present bool) []byte {
 	b = strconv.AppendInt(b, int64(total), 10)
 	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.cached), 10)
+	if u.written > 0 {
+		// OpenRouter's name for it; OpenAI has none.
+		b = append(b, `,"cache_write_tokens":`...)
+		b = strconv.AppendInt(b, int64(u.written), 10)
+	}
 	b = append(b, `,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.reasoning), 10)
 	return append(b, `,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`...)

@@ -147,7 +147,7 @@ func (c toolCall) whole() string { return strings.Join(c.arguments, "") }
 
 // usage is what a provider would bill, in tokens. Output includes reasoning.
 type usage struct {
-	input, cached, output, reasoning int
+	input, cached, written, output, reasoning int
 }
 
 // answerForm are the ways in which providers spell the same answer.

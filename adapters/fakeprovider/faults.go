@@ -86,6 +86,7 @@ func answerFaults() []fault {
 		{"words", "N", "answer with N words, which are N tokens and N chunks", "words:200", counted(defaultWords, func(p *plan, n int) { p.answer.words = n })},
 		{"reasoning", "N", "N tokens of reasoning_content first", "reasoning:8", counted(8, func(p *plan, n int) { p.answer.reasoning = n })},
 		{"cached", "N", "report N prompt tokens as read from a cache", "cached:100", counted(1, func(p *plan, n int) { p.answer.cached = n })},
+		{"written", "N", "report N prompt tokens as written to a cache", "written:100", counted(1, func(p *plan, n int) { p.answer.written = n })},
 		{"cjk", "", "text with three-byte and four-byte characters", "cjk", set(func(p *plan) { p.answer.cjk = true })},
 		{"big", "SIZE", "one chunk of SIZE bytes (64k, 1m, 32m)", "big:64k", applyBig},
 		{"tool", "", "call the first tool of the request", "tool", set(func(p *plan) { p.answer.calls = 1 })},

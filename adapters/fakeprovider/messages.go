@@ -214,12 +214,14 @@ func appendMessageUsage(b []byte, a *answer, output int) []byte {
 	if a.form.usageValue == usageZero {
 		output = 0
 	}
-	if u.cached <= u.input {
-		u.input -= u.cached
+	if beside := u.cached + u.written; beside <= u.input {
+		u.input -= beside
 	}
 	b = append(b, `,"usage":{"input_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.input), 10)
-	b = append(b, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":`...)
+	b = append(b, `,"cache_creation_input_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.written), 10)
+	b = append(b, `,"cache_read_input_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.cached), 10)
 	b = append(b, `,"output_tokens":`...)
 	b = strconv.AppendInt(b, int64(output), 10)

@@ -49,6 +49,7 @@ type answerPlan struct {
 	words     int
 	reasoning int
 	cached    int
+	written   int
 	cjk       bool
 	bigBytes  int // one chunk of so many bytes; 0: none
 	empty     bool
