@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
@@ -56,6 +57,15 @@ type Outbound interface {
 	NewAggregate(req *Request) Aggregate
 	// Classify names what a reply that is no 2xx means (W4).
 	Classify(r Refusal) failure.Failure
+}
+
+// Authorizer is an Outbound whose credential has to be asked for over the network and
+// so is no part of what Build makes.
+type Authorizer interface {
+	// Authorize adds it to a request that was built with the same secret. It asks by
+	// means of rt and waits no longer than ctx. The provider has not been called yet:
+	// nothing can have been billed.
+	Authorize(ctx context.Context, rt http.RoundTripper, up *Upstream, secret string) *failure.Failure
 }
 
 // StreamDecoder reads one provider's stream.

@@ -78,6 +78,10 @@ func (a *attempt) end() {
 }
 
 func (a *attempt) send(rt http.RoundTripper, out dialect.Outbound, up *dialect.Upstream) (*Reply, *failure.Failure) {
+	if f := a.authorize(rt, out, up); f != nil {
+		a.end()
+		return nil, f
+	}
 	trace := &httptrace.ClientTrace{
 		// net/http takes another connection only when nothing was written on the first.
 		GetConn:      func(string) { a.wrote.Store(false) },
@@ -109,6 +113,20 @@ func (a *attempt) send(rt http.RoundTripper, out dialect.Outbound, up *dialect.U
 		return nil, f
 	}
 	return r, nil
+}
+
+// authorize asks for the credential of a dialect that needs one made, within the time
+// for a connection: it is a part of coming to talk to the provider.
+func (a *attempt) authorize(rt http.RoundTripper, out dialect.Outbound, up *dialect.Upstream) *failure.Failure {
+	by, ok := out.(dialect.Authorizer)
+	if !ok {
+		return nil
+	}
+	f := by.Authorize(a.ctx, rt, up, a.call.Secret)
+	if ended := a.ended(); ended != nil {
+		return ended
+	}
+	return f
 }
 
 // notReplayable keeps net/http from sending a request twice on its own: it does so
