@@ -30,7 +30,7 @@ func checkError(t *testing.T, reply harness.Reply, status int, code string) {
 	}
 }
 
-// TestBadRequestsAreRefusedAndNobodyIsCalled_A4: each gets its code, and no
+// TestBadRequestsAreRefusedAndNobodyIsCalled_W3: each gets its code, and no
 // provider hears of it.
 func TestBadRequestsAreRefusedAndNobodyIsCalled_W3(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
