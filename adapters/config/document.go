@@ -156,10 +156,12 @@ func (d Document) Remove(name string) {
 	}
 }
 
-// Int takes a whole number out of the document: nil where the field is absent.
+// Int takes a whole number out of the document: nil where the field is absent or
+// null.
 func (d Document) Int(name string) (*int64, error) {
 	i := d.at(name)
-	if i < 0 {
+	if i < 0 || isNull(d.root.Content[i]) {
+		d.Remove(name)
 		return nil, nil
 	}
 	field := new(int64)

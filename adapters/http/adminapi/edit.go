@@ -1,0 +1,296 @@
+package adminapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/sjson"
+
+	"github.com/sluice-gateway/sluice/adapters/config"
+	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+)
+
+// maxBodyBytes bounds one object: a chain of 256 rungs with long names is 64 KiB.
+const maxBodyBytes = 1 << 20
+
+func (a *API) bind(r resource, handle func(context.Context, *call, target) *edge.Reply) handler {
+	return func(ctx context.Context, c *call) *edge.Reply {
+		return handle(ctx, c, target{resource: r, id: r.id(c.Params)})
+	}
+}
+
+// target is what one request is about.
+type target struct {
+	resource
+	id catalog.ObjectID
+	// list is set when the request was sent to the list that the object stands in:
+	// the revision is then the list's (RFC 9110: If-Match is about what was addressed).
+	list *listing
+}
+
+func (t target) revision(s *catalog.State) int64 {
+	switch {
+	case t.list != nil:
+		return s.RevisionOfAll(t.id.Kind, t.id.Tenant)
+	case t.part != "":
+		return s.Revision(t.id.Stream())
+	}
+	return s.RevisionOf(t.id)
+}
+
+func (a *API) get(ctx context.Context, _ *call, t target) *edge.Reply {
+	return a.show(ctx, t, http.StatusOK)
+}
+
+// put creates or replaces (C3).
+func (a *API) put(ctx context.Context, c *call, t target) *edge.Reply {
+	sent, expected, err := t.read(c)
+	if err != nil {
+		return a.refuse(err)
+	}
+	return a.write(ctx, c, t, expected, func(current any, exists bool) (config.Document, error) {
+		if t.part != "" && !exists {
+			return sent, &catalog.MissingError{ID: t.id}
+		}
+		return t.put(current, exists, sent), nil
+	})
+}
+
+// patch changes what is named: an omitted field is unchanged, null clears (C9).
+func (a *API) patch(ctx context.Context, c *call, t target) *edge.Reply {
+	sent, expected, err := t.read(c)
+	if err != nil {
+		return a.refuse(err)
+	}
+	return a.write(ctx, c, t, expected, func(current any, exists bool) (config.Document, error) {
+		if !exists {
+			return sent, &catalog.MissingError{ID: t.id}
+		}
+		return config.DocumentOf(current).Merge(t.wrap(sent)), nil
+	})
+}
+
+// write decides an edit on the newest configuration and writes it as one batch
+// (C2). next makes the whole object that is wanted of the current one.
+func (a *API) write(ctx context.Context, c *call, t target, expected *int64, next func(current any, exists bool) (config.Document, error)) *edge.Reply {
+	status := http.StatusOK
+	_, err := config.Change(ctx, a.Log, a.Catalog, c.by, a.Now(), func(state *catalog.State) (catalog.Objects, error) {
+		objects := state.Objects()
+		current, exists := objects.Find(t.id)
+		if err := t.match(state, exists, expected); err != nil {
+			return objects, err
+		}
+		if status = http.StatusOK; !exists {
+			status = http.StatusCreated
+		}
+		doc, err := next(current, exists)
+		if err != nil {
+			return objects, err
+		}
+		value, err := decode(t.id, doc)
+		if err != nil {
+			return objects, t.within(err)
+		}
+		if catalog.Identify(value) != t.id {
+			return objects, badField("", "the body names another object than the address, "+t.id.String())
+		}
+		return objects.With(value)
+	})
+	if err != nil {
+		return a.refuse(t.within(err))
+	}
+	return a.show(ctx, t, status)
+}
+
+// remove is DELETE. The revision keeps counting. A part goes back to its default.
+func (a *API) remove(ctx context.Context, c *call, t target) *edge.Reply {
+	if t.part != "" {
+		expected, err := ifMatch(c)
+		if err != nil {
+			return a.refuse(err)
+		}
+		return a.write(ctx, c, t, expected, func(current any, exists bool) (config.Document, error) {
+			if !exists {
+				return config.Document{}, &catalog.MissingError{ID: t.id}
+			}
+			doc := config.DocumentOf(current)
+			doc.Remove(t.part)
+			return doc, nil
+		})
+	}
+	expected, err := ifMatch(c)
+	if err != nil {
+		return a.refuse(err)
+	}
+	_, err = config.Change(ctx, a.Log, a.Catalog, c.by, a.Now(), func(state *catalog.State) (catalog.Objects, error) {
+		objects := state.Objects()
+		_, exists := objects.Find(t.id)
+		if err := t.match(state, exists, expected); err != nil {
+			return objects, err
+		}
+		if !exists {
+			return objects, notFound(t.id.String(), t.revision(state))
+		}
+		return objects.Without(t.id)
+	})
+	if err != nil {
+		return a.refuse(err)
+	}
+	var revision int64
+	if err := a.Catalog.Read(ctx, func(s *catalog.State) error { revision = t.revision(s); return nil }); err != nil {
+		return a.refuse(err)
+	}
+	reply := document(http.StatusOK, map[string]any{"object": t.id.String(), "deleted": true, "revision": revision})
+	reply.Header.Set("ETag", etag(revision))
+	return reply
+}
+
+// match compares the revision that the editor loaded with the object's own (C3). An
+// object that exists is never written without one; creating needs none.
+func (t target) match(s *catalog.State, exists bool, expected *int64) error {
+	have := t.revision(s)
+	if expected == nil && exists || expected != nil && *expected != have {
+		return &config.RevisionError{ID: t.id, Have: have, Missing: expected == nil}
+	}
+	return nil
+}
+
+// read is the body, checked for shape, and the revision that it or If-Match names.
+func (t target) read(c *call) (config.Document, *int64, error) {
+	expected, err := ifMatch(c)
+	if err != nil {
+		return config.Document{}, nil, err
+	}
+	doc, err := body(c)
+	if err != nil {
+		return doc, nil, err
+	}
+	said, err := doc.Int("revision")
+	switch {
+	case err != nil:
+		return doc, nil, err
+	case expected == nil:
+		expected = said
+	case said != nil && *said != *expected:
+		return doc, nil, badField("revision", "is not the one in If-Match")
+	}
+	for _, name := range t.shown {
+		doc.Remove(name)
+	}
+	// Judged before it is merged with anything: an unknown field is refused, also one
+	// that null would clear.
+	if _, err := decode(t.id, t.wrap(doc)); err != nil {
+		return doc, nil, t.within(err)
+	}
+	return doc, expected, nil
+}
+
+// body is the document that was sent; for a chain the list alone will do.
+func body(c *call) (config.Document, error) {
+	if len(c.Body) > maxBodyBytes {
+		return config.Document{}, fail(http.StatusRequestEntityTooLarge, codeTooLarge, "The body is larger than 1 MiB.")
+	}
+	text := c.Body
+	if trimmed := strings.TrimLeft(string(text[:min(len(text), 64)]), " \t\r\n"); strings.HasPrefix(trimmed, "[") && strings.HasSuffix(c.Path, "/chain") {
+		text = append(append([]byte(`{"chain":`), text...), '}')
+	}
+	return config.ParseDocument(text)
+}
+
+// within says the fields of a problem as the editor of a part sees them.
+func (t target) within(err error) error {
+	strip := func(field string) string {
+		return strings.TrimPrefix(strings.TrimPrefix(field, t.part), ".")
+	}
+	if t.part == "" {
+		return err
+	}
+	if e, ok := errors.AsType[*config.DocumentError](err); ok {
+		for i, p := range e.Problems {
+			e.Problems[i].Path = strip(p.Path)
+		}
+	}
+	if e, ok := errors.AsType[*config.InvalidError](err); ok {
+		for i, p := range e.Problems {
+			if p.Object == t.id.String() {
+				e.Problems[i].Field = strip(p.Field)
+			}
+		}
+	}
+	return err
+}
+
+// ifMatch reads the revision that the editor loaded: an ETag of ours, with or
+// without its quotes.
+func ifMatch(c *call) (*int64, error) {
+	sent := c.Header.Get("If-Match")
+	if sent == "" {
+		return nil, nil
+	}
+	revision, err := strconv.ParseInt(strings.Trim(sent, `"`), 10, 64)
+	if err != nil || revision < 0 {
+		return nil, badField("If-Match", "must be a revision, as the ETag of a read says it")
+	}
+	return &revision, nil
+}
+
+// show is the object as it is now, with its revision (the ETag of every read).
+func (a *API) show(ctx context.Context, t target, status int) *edge.Reply {
+	var body []byte
+	var revision int64
+	err := a.Catalog.Read(ctx, func(state *catalog.State) error {
+		objects := state.Objects()
+		revision = t.revision(state)
+		value, ok := objects.Find(t.id)
+		if !ok {
+			return notFound(t.id.String(), revision)
+		}
+		var err error
+		body, err = a.render(objects, t, value, revision)
+		return err
+	})
+	if err != nil {
+		return a.refuse(err)
+	}
+	return &edge.Reply{
+		Status: status, Body: body,
+		Header: http.Header{"Content-Type": {"application/json"}, "Etag": {etag(revision)}},
+	}
+}
+
+func (a *API) render(objects catalog.Objects, t target, value any, revision int64) ([]byte, error) {
+	switch v := value.(type) {
+	case catalog.ModelChain:
+		state, rungs := catalog.JudgeChain(objects, v.Chain, a.Holds)
+		value = struct {
+			catalog.ModelChain
+			State catalog.ChainState  `json:"state"`
+			Rungs []catalog.RungState `json:"rungs"`
+		}{v, state, rungs}
+	case catalog.Deployment:
+		if t.part == "prices" {
+			value = v.Prices
+		}
+	case catalog.Model:
+		if t.part == "policy" {
+			value = shownPolicy{v.Policy, v.Policy.WithDefaults()}
+		}
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return sjson.SetBytes(text, "revision", revision)
+}
+
+// shownPolicy is a policy as it was written, and as it holds with the defaults
+// filled in (C10).
+type shownPolicy struct {
+	catalog.Policy
+	Effective catalog.Policy `json:"effective"`
+}

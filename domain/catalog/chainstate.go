@@ -1,0 +1,79 @@
+package catalog
+
+// ChainState tells apart what would all read as "there is no chain" (C5).
+type ChainState string
+
+// The states of a chain.
+const (
+	// NoOverride: the organization has no chain of its own and uses the operator's.
+	NoOverride ChainState = "no_override"
+	// EmptyChain: a chain was written and holds nothing.
+	EmptyChain ChainState = "empty"
+	// AvailableChain: a request would begin with a direct rung.
+	AvailableChain ChainState = "available"
+	// UnavailableChain: no direct rung can be called, or only after a reference to
+	// another model. Requests are refused, never served by something else (C6).
+	UnavailableChain ChainState = "unavailable"
+)
+
+// RungState is a rung of a chain and why it cannot be called, empty if it can as far
+// as the configuration says.
+type RungState struct {
+	Rung
+	Unusable string `json:"unusable,omitempty"`
+}
+
+// The reasons of an unusable rung, in the words of the trail.
+const (
+	unusableUnresolved = SkipUnresolved
+	unusableCredential = "credential_missing"
+)
+
+// JudgeChain tells the state of a chain and of each of its rungs. held reports
+// whether a provider's key is at hand; a provider without keys needs none.
+func JudgeChain(o Objects, chain []Rung, held func(p *Provider, keyID string) bool) (ChainState, []RungState) {
+	if len(chain) == 0 {
+		return EmptyChain, []RungState{}
+	}
+	state, decided := UnavailableChain, false
+	rungs := make([]RungState, len(chain))
+	for i, r := range chain {
+		rungs[i] = RungState{Rung: r, Unusable: unusable(o, r, held)}
+		if decided || rungs[i].Unusable != "" {
+			continue
+		}
+		// The first rung that can be called decides: a reference does not serve in the
+		// place of the model's own rungs.
+		decided = true
+		if r.Model == "" {
+			state = AvailableChain
+		}
+	}
+	return state, rungs
+}
+
+func unusable(o Objects, r Rung, held func(*Provider, string) bool) string {
+	if r.Model != "" {
+		if _, ok := find(o.Models, ObjectID{Kind: KindModel, Name: r.Model}); !ok {
+			return unusableUnresolved
+		}
+		return ""
+	}
+	d, ok := find(o.Deployments, ObjectID{Kind: KindDeployment, Name: r.Deployment})
+	if !ok {
+		return unusableUnresolved
+	}
+	p, ok := find(o.Providers, ObjectID{Kind: KindProvider, Name: d.Provider})
+	if !ok {
+		return unusableUnresolved
+	}
+	for _, k := range p.Keys {
+		if held(&p, k.ID) {
+			return ""
+		}
+	}
+	if len(p.Keys) == 0 {
+		return ""
+	}
+	return unusableCredential
+}
