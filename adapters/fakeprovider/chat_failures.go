@@ -50,6 +50,8 @@ var chatFailures = failureTable{
 	},
 	"invalid": {
 		"": openAIError(400, "Invalid value for 'temperature': expected a number between 0 and 2.", "invalid_request_error", "temperature", "invalid_value"),
+		// Reasoning of an earlier turn that was encrypted for somebody else.
+		"seal": openAIError(400, "The encrypted content for item rs_fake could not be verified.", "invalid_request_error", "", "invalid_encrypted_content"),
 	},
 	"too_large": {
 		"": openAIError(413, "Request body is too large.", "invalid_request_error", "", "request_too_large"),

@@ -114,7 +114,7 @@ func refusalFaults() []fault {
 		{"403", "", "the key may not use this", "403", fail("forbidden")},
 		{"404", "", "no such model", "404", fail("model_missing")},
 		{"408", "", "the provider's own time-out", "408", fail("timeout")},
-		{"400", "", "the request is malformed", "400", fail("invalid")},
+		{"400", "[FORM]", "the request is malformed; forms: " + formNames("invalid"), "400", fail("invalid")},
 		{"413", "", "the request is too large", "413", fail("too_large")},
 		{"context", "[FORM]", "the prompt is too long; forms: " + formNames("context"), "context", fail("context")},
 		{"policy", "[FORM]", "refused by a content policy; forms: " + formNames("policy"), "policy", fail("policy")},
