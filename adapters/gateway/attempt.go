@@ -112,7 +112,7 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 	w.g.Health.Observe(&a.call.Rung, a.call.Key, w.caller(), nil, now)
 	move := w.machine.Completed(report, now)
 	if err := w.close(ctx, "", move.Say...); err != nil {
-		return walk.Move{}, w.unavailable()
+		return walk.Move{}, w.unsettled()
 	}
 	cost := move.Finish.ChargeNanoUSD
 	w.facts.CostNanoUSD = &cost

@@ -125,6 +125,9 @@ func TestACompleteAnswerIsNeverSentWithoutItsSettlement_M17(t *testing.T) {
 	if strings.Contains(got, "[DONE]") || strings.Contains(got, `"finish_reason":"stop"`) || !strings.Contains(got, `"error"`) {
 		t.Errorf("the stream looks finished:\n%s", got)
 	}
+	if !strings.Contains(got, `"retryable":false`) {
+		t.Errorf("the caller is told to buy the answer again:\n%s", got)
+	}
 }
 
 func TestABreakAfterTheCommitIsTold_S2_S3_S6(t *testing.T) {

@@ -175,3 +175,11 @@ func (g *Gateway) newWalker(in Incoming) *walker {
 func (w *walker) unavailable() *Outcome {
 	return w.failed(apierror.New(apierror.GatewayUnavailable))
 }
+
+// unsettled is a complete answer whose settlement is not in the log yet: the caller
+// does not get it (M17), and is told not to buy it again.
+func (w *walker) unsettled() *Outcome {
+	e := apierror.New(apierror.GatewayUnavailable)
+	e.Retryable = false
+	return w.failed(e)
+}

@@ -113,7 +113,11 @@ func (s *streaming) settle(ctx context.Context, w *aliveWriter, err error) error
 		move = s.w.machine.Broken(*f, s.report(), now)
 	}
 	if cerr := s.w.close(ctx, string(move.Finish.Answer.Code), move.Say...); cerr != nil {
-		return s.fail(w, apierror.GatewayUnavailable)
+		// Not retryable: the answer was made, and its settlement is still being written.
+		// Trying again would buy it twice.
+		e := apierror.New(apierror.GatewayUnavailable)
+		e.Retryable = false
+		return s.fail(w, e)
 	}
 	switch {
 	case f == nil:
@@ -121,7 +125,7 @@ func (s *streaming) settle(ctx context.Context, w *aliveWriter, err error) error
 	case f.Class == failure.ClientCancelled:
 		return err
 	default:
-		return s.fail(w, move.Finish.Answer.Code)
+		return s.fail(w, apierror.New(move.Finish.Answer.Code))
 	}
 }
 
@@ -141,8 +145,7 @@ func (s *streaming) failureOf(err error) *failure.Failure {
 }
 
 // fail ends the stream truthfully: an error event and no success terminator (S3).
-func (s *streaming) fail(w *aliveWriter, code apierror.Code) error {
-	e := apierror.New(code)
+func (s *streaming) fail(w *aliveWriter, e *apierror.Error) error {
 	e.RequestID = s.w.id
 	return w.write(s.enc.Fail(nil, e))
 }
