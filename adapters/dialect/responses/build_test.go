@@ -160,7 +160,7 @@ func TestNeutralRoundTrip_P3(t *testing.T) {
 func anyRequest(t *rapid.T) *neutral.Request {
 	word := rapid.StringMatching(`[a-zé"\\ \n]{1,8}`)
 	flag := rapid.SampledFrom([]*bool{nil, new(bool)})
-	r := &neutral.Request{Stream: rapid.Bool().Draw(t, "stream"), User: rapid.SampledFrom([]string{"", "u"}).Draw(t, "user")}
+	r := &neutral.Request{Stream: rapid.Bool().Draw(t, "stream")}
 	if rapid.Bool().Draw(t, "system") {
 		r.System = []neutral.Part{{Kind: neutral.TextPart, Text: word.Draw(t, "system text")}}
 	}
@@ -188,7 +188,6 @@ func anyRequest(t *rapid.T) *neutral.Request {
 	r.Reasoning = rapid.SampledFrom([]*neutral.ReasoningOptions{nil, {Effort: "high"}, {Summary: "auto"}, {Disabled: true}}).Draw(t, "reasoning")
 	r.MaxOutputTokens = rapid.SampledFrom([]int64{0, 16, 4096}).Draw(t, "max")
 	r.Sampling.Temperature = rapid.SampledFrom([]json.Number{"", "0.70", "1e-1"}).Draw(t, "temperature")
-	r.Metadata = rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{"b":"1","a":"2"}`)}).Draw(t, "metadata")
 	return r
 }
 

@@ -91,10 +91,6 @@ func write(r *neutral.Request, t dialect.Target) []byte {
 	}
 	o.literal("temperature", r.Sampling.Temperature)
 	o.literal("top_p", r.Sampling.TopP)
-	o.maybe("user", r.User)
-	if len(r.Metadata) > 0 {
-		o.raw("metadata", r.Metadata)
-	}
 	o.flag("store", false)
 	o.flag("stream", t.Stream)
 	o.close('}')
