@@ -37,7 +37,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newServe(), newDev(), newMigrate(),
-		newApply(), newExport(), newKeys(),
+		newApply(), newExport(), newHistory(), newRevert(), newKeys(),
 		newRebuild(), newVerify(), newTrail(), newExplain(),
 		newFakeProvider(), newDoctor(), newVersion(),
 	)

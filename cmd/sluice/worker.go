@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/gateway"
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/adapters/http/admin"
+	"github.com/sluice-gateway/sluice/adapters/http/adminapi"
 	"github.com/sluice-gateway/sluice/adapters/http/api"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/adapters/provider"
@@ -70,6 +73,8 @@ type worker struct {
 	bus     *bus.Bus
 	news    *news
 	probe   *probe
+	// operators is the admin API.
+	operators *adminapi.API
 
 	publicListener, adminListener net.Listener
 	public, admin                 *edge.Server
@@ -147,7 +152,14 @@ func (w *worker) wire(db database) {
 	w.public = edge.New(edge.Config{Listener: w.publicListener, OnError: outer.EdgeError, Logger: w.logger})
 	outer.Register(w.public)
 
-	w.admin = edge.New(edge.Config{Listener: w.adminListener, Logger: w.logger})
+	w.operators = adminapi.New(adminapi.Config{
+		Log: w.store, Catalog: w.catalog, Bootstrap: os.Getenv("SLUICE_ADMIN_KEY"), Worker: w.id,
+		Holds: keys.Holds, Circuits: w.health, Requests: w.pool, Projections: w.runner,
+		Rebuild: views.NewKeeper(w.pool, w.store).Rebuild,
+		Now:     time.Now, Random: rand.Reader, Logger: w.logger,
+	})
+	w.admin = edge.New(edge.Config{Listener: w.adminListener, OnError: adminapi.EdgeError, Logger: w.logger})
+	w.operators.Register(w.admin)
 	admin.Register(w.admin, admin.Config{
 		Started: func() bool { return w.catalog.Current() != nil },
 		Ready:   w.problems,
@@ -171,7 +183,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	}
 	for _, piece := range []func(context.Context){
 		func(ctx context.Context) { bus.Feed(ctx, w.store, w.bus, w.logger) },
-		w.news.run, w.runner.Run, w.health.Run, w.probe.run,
+		w.news.run, w.runner.Run, w.health.Run, w.probe.run, w.operators.Run,
 	} {
 		pieces.Go(func() error { piece(background); return nil })
 	}
