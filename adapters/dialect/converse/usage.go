@@ -1,0 +1,87 @@
+package converse
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
+	"github.com/sluice-gateway/sluice/domain/usage"
+)
+
+// readUsage reads a usage object. The dialect counts tokens that were read from a
+// cache or written to one beside its input; here they are inside (M4).
+func readUsage(u gjson.Result) usage.Usage {
+	var input, read, readOld, write, writeOld, output usage.Count
+	var details gjson.Result
+	u.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "inputTokens":
+			input = count(v)
+		case "outputTokens":
+			output = count(v)
+		case "cacheReadInputTokens":
+			read = count(v)
+		case "cacheWriteInputTokens":
+			write = count(v)
+		case "cacheReadInputTokenCount": // the names of an older version, still sent
+			readOld = count(v)
+		case "cacheWriteInputTokenCount":
+			writeOld = count(v)
+		case "cacheDetails":
+			details = v
+		}
+		return true
+	})
+	out := usage.Usage{Input: input, CachedInput: or(read, readOld), Output: output}
+	out.CacheWrite5m, out.CacheWrite1h = split(or(write, writeOld), details)
+	if input.Known() {
+		out.Input.N += out.CachedInput.Or(0) + out.CacheWrite5m.Or(0) + out.CacheWrite1h.Or(0)
+	}
+	return out
+}
+
+// split divides what was written by lifetime. A total without details is all at the
+// default one.
+func split(total usage.Count, details gjson.Result) (minutes, hour usage.Count) {
+	if !details.IsArray() {
+		return total, usage.Count{}
+	}
+	found := false
+	details.ForEach(func(_, v gjson.Result) bool {
+		n := count(v.Get("inputTokens"))
+		switch {
+		case !n.Known():
+		case v.Get("ttl").Str == "1h":
+			hour, found = usage.Of(hour.N+n.N), true
+		default:
+			minutes, found = usage.Of(minutes.N+n.N), true
+		}
+		return true
+	})
+	if !found {
+		return total, usage.Count{}
+	}
+	return minutes, hour
+}
+
+func or(c, other usage.Count) usage.Count {
+	if c.Known() || (c.State == usage.Null && !other.Known()) {
+		return c
+	}
+	return other
+}
+
+// maxCount is far above any real count and keeps sums inside an int64.
+const maxCount = 1 << 50
+
+// count tells a number, null and nothing apart. What is no count at all, negative or
+// not whole, reads as null: present and unknown.
+func count(v gjson.Result) usage.Count {
+	if !v.Exists() {
+		return usage.Count{}
+	}
+	n, ok := rawjson.Integer(v)
+	if !ok || n < 0 || n > maxCount {
+		return usage.Count{State: usage.Null}
+	}
+	return usage.Of(n)
+}
