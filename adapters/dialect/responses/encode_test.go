@@ -96,7 +96,7 @@ func TestHowAnAnswerEnds_P11(t *testing.T) {
 	}{
 		{neutral.StopEnd, "completed", ""},
 		{neutral.StopToolCalls, "completed", ""},
-		{neutral.StopRefusal, "completed", ""},
+		{neutral.StopRefusal, "incomplete", "content_filter"},
 		{neutral.StopLength, "incomplete", "max_output_tokens"},
 		{neutral.StopContentFilter, "incomplete", "content_filter"},
 	}

@@ -155,7 +155,9 @@ func incompleteReason(s neutral.StopReason) string {
 	switch s {
 	case neutral.StopLength:
 		return "max_output_tokens"
-	case neutral.StopContentFilter:
+	case neutral.StopContentFilter, neutral.StopRefusal:
+		// A refusal that was put into words of its own ends as usual; this is one of a
+		// dialect that only has a stop reason for it.
 		return "content_filter"
 	default:
 		return ""
