@@ -2,6 +2,7 @@ package chat
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -85,7 +86,9 @@ func (r *rewriter) choice(v gjson.Result) {
 	if c == nil {
 		return
 	}
-	sees := delta.Get("tool_calls.0").Exists() || delta.Get("function_call").IsObject()
+	// Most chunks have not even the word in them.
+	sees := strings.Contains(delta.Raw, "call") &&
+		(delta.Get("tool_calls.0").Exists() || delta.Get("function_call").IsObject())
 	c.sawTool = c.sawTool || sees
 	if !sees && !ends {
 		return // nothing to edit, as in most chunks
