@@ -27,9 +27,9 @@ const (
 	idleTimeout = 50 * time.Second
 	// Every connection keeps its buffers, idle or streaming (S9). A prompt larger than
 	// the one passes it by with a second write; a token's chunk is some 300 bytes of the
-	// other.
+	// other, and twice its size moved streams no faster.
 	writeBuffer = 4 << 10
-	readBuffer  = 8 << 10
+	readBuffer  = 4 << 10
 	// maxHeaderBytes is far above what providers send.
 	maxHeaderBytes = 256 << 10
 	// dialTimeout bounds a dial that outlives the call it was made for: net/http

@@ -12,7 +12,7 @@ const (
 	DefaultMaxFrame = 16 << 20
 	// initialBuffer takes a network read; events are a few hundred bytes. Every open
 	// stream has one (S9).
-	initialBuffer = 8 << 10
+	initialBuffer = 4 << 10
 	// keepBuffer is the most that stays allocated after a larger frame (S9).
 	keepBuffer = 64 << 10
 	// maxEmptyReads is how often a reader may return nothing, as bufio has it.
