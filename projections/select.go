@@ -27,6 +27,8 @@ func newSelector(p Projection) selector {
 // may be passed. The error is the event at which the projection has to stop, just
 // behind that position.
 func (s selector) choose(page []eventstore.Recorded) (batch []eventstore.Recorded, upTo int64, err error) {
+	// Nearly all events of a busy log are requests', which all projections want.
+	batch = make([]eventstore.Recorded, 0, len(page))
 	for _, rec := range page {
 		if newest, ok := s.known[rec.Type]; !ok || rec.Version > newest {
 			if s.money {
