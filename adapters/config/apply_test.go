@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-gateway/sluice/adapters/config"
+	"github.com/sluice-gateway/sluice/adapters/config/configtest"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/eventstore"
 	live "github.com/sluice-gateway/sluice/projections/catalog"
@@ -61,13 +62,13 @@ func TestApplyIsIdempotent_C13(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := newMemoryLog()
+	log := configtest.NewLog()
 	if plan := apply(t, log, mustLoad(t, string(text))); plan.Empty() {
 		t.Fatal("nothing was planned")
 	}
-	events, id := len(log.events), read(t, log).Snapshot().ID
+	events, id := len(log.Events), read(t, log).Snapshot().ID
 	plan := apply(t, log, mustLoad(t, string(text)))
-	if !plan.Empty() || len(log.events) != events {
+	if !plan.Empty() || len(log.Events) != events {
 		t.Errorf("the second time planned\n%s", printed(t, plan))
 	}
 	if got := printed(t, plan); got != "nothing to change\n" {
@@ -81,12 +82,12 @@ func TestApplyIsIdempotent_C13(t *testing.T) {
 // One apply is one append: a reader sees all of it or none (C2), and every event
 // says who wrote it (E12).
 func TestApplyIsOneAppend_C2_E12(t *testing.T) {
-	log := newMemoryLog()
+	log := configtest.NewLog()
 	apply(t, log, mustLoad(t, good))
-	if log.appends != 1 {
-		t.Errorf("%d appends", log.appends)
+	if log.Appends != 1 {
+		t.Errorf("%d appends", log.Appends)
 	}
-	for _, e := range log.events {
+	for _, e := range log.Events {
 		if e.Meta.Actor != "operator:ada" || !e.At.Equal(testTime) || e.Shard != live.Shard {
 			t.Errorf("event %+v", e)
 		}
@@ -95,7 +96,7 @@ func TestApplyIsOneAppend_C2_E12(t *testing.T) {
 
 // The plan shows each object with its fields before and after (C13).
 func TestPlanIsReadable_C13(t *testing.T) {
-	log := newMemoryLog()
+	log := configtest.NewLog()
 	want := "" +
 		"+ provider p\n    + base_url: http://127.0.0.1:9000/v1\n    + id: p\n    + keys[0].env: P_KEY\n    + keys[0].id: k\n    + protocol: openai\n" +
 		"+ deployment d\n    + id: d\n    + prices.input: 1\n    + prices.output: 2\n    + provider: p\n    + upstream_model: m\n" +
@@ -121,18 +122,18 @@ func TestPlanIsReadable_C13(t *testing.T) {
 
 // A plan that was overtaken writes nothing and says so (C3).
 func TestStalePlanIsRefused_C3(t *testing.T) {
-	log := newMemoryLog()
+	log := configtest.NewLog()
 	apply(t, log, mustLoad(t, good))
 	plan := config.Diff(read(t, log), mustLoad(t, strings.Replace(good, `"1.00"`, `"7"`, 1)+"  - id: beta\n"))
 	apply(t, log, mustLoad(t, strings.Replace(good, `"1.00"`, `"8"`, 1)))
 
-	events := len(log.events)
+	events := len(log.Events)
 	err := config.Apply(context.Background(), log, plan, operator, testTime)
 	var stale *config.StaleError
 	if !errors.As(err, &stale) || stale.Stream != "deployment/d" {
 		t.Errorf("error %v", err)
 	}
-	if len(log.events) != events {
+	if len(log.Events) != events {
 		t.Error("a stale plan was applied in part")
 	}
 }
@@ -140,12 +141,12 @@ func TestStalePlanIsRefused_C3(t *testing.T) {
 // Keys live outside the file: no file removes one (C13), and one is made only for
 // an organization that exists.
 func TestKeysSurviveAFile_C13(t *testing.T) {
-	log := newMemoryLog()
+	log := configtest.NewLog()
 	request := config.KeyRequest{Tenant: "acme"}
 	ctx := context.Background()
 	_, _, err := config.CreateKey(ctx, log, request, zeros{}, operator, testTime)
 	var unknown *config.UnknownError
-	if !errors.As(err, &unknown) || unknown.Kind != "tenant" || len(log.events) != 0 {
+	if !errors.As(err, &unknown) || unknown.Kind != "tenant" || len(log.Events) != 0 {
 		t.Fatalf("a key for nobody: %v", err)
 	}
 
@@ -163,7 +164,7 @@ func TestKeysSurviveAFile_C13(t *testing.T) {
 	if bytes.Contains(config.Export(read(t, log)), []byte(key.Hash)) {
 		t.Error("the export holds a key")
 	}
-	for _, e := range log.events {
+	for _, e := range log.Events {
 		if bytes.Contains(e.Data, []byte(plaintext)) {
 			t.Error("the log holds a key in plain text")
 		}
@@ -171,7 +172,7 @@ func TestKeysSurviveAFile_C13(t *testing.T) {
 }
 
 func TestRevokeKey_Z3(t *testing.T) {
-	ctx, log := context.Background(), newMemoryLog()
+	ctx, log := context.Background(), configtest.NewLog()
 	apply(t, log, mustLoad(t, good))
 	key, _, err := config.CreateKey(ctx, log, config.KeyRequest{Tenant: "acme", Scopes: []catalog.Scope{catalog.ScopeRead}}, zeros{}, operator, testTime)
 	if err != nil {
@@ -186,7 +187,7 @@ func TestRevokeKey_Z3(t *testing.T) {
 	if found == nil || found.Usable(testTime) || found.May(catalog.ScopeInference) {
 		t.Errorf("revoked key %+v", found)
 	}
-	if got := log.versions[catalog.KeyStream(key.ID)]; got != 2 {
+	if got := log.Versions[catalog.KeyStream(key.ID)]; got != 2 {
 		t.Errorf("%d events for one revocation", got-1)
 	}
 	var unknown *config.UnknownError

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/config"
+	"github.com/sluice-gateway/sluice/adapters/config/configtest"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/eventstore"
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
@@ -83,7 +84,7 @@ func TestFileToSnapshotThroughTheLog_C1_C3_C13(t *testing.T) {
 	}
 
 	// An export to an empty log gives the same catalog.
-	fresh := newMemoryLog()
+	fresh := configtest.NewLog()
 	apply(t, fresh, mustLoad(t, string(config.Export(read(t, store)))))
 	if got := read(t, fresh).Snapshot().ID; got != worker.Current().ID {
 		t.Errorf("exported and applied: %s, want %s", got, worker.Current().ID)

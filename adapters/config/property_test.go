@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-gateway/sluice/adapters/config"
+	"github.com/sluice-gateway/sluice/adapters/config/configtest"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/money"
 )
@@ -18,7 +19,7 @@ import (
 // applying the export to an empty log gives the same snapshot id (C13).
 func TestExportRoundTrips_C13(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		log := newMemoryLog()
+		log := configtest.NewLog()
 		for range rapid.IntRange(1, 3).Draw(rt, "edits") {
 			want := drawObjects(rt)
 			if problems := catalog.Validate(want); len(problems) > 0 {
@@ -38,7 +39,7 @@ func TestExportRoundTrips_C13(t *testing.T) {
 		if plan := config.Diff(state, file.Objects); !plan.Empty() {
 			rt.Fatalf("the export would change:\n%s\n%s", printed(t, plan), text)
 		}
-		fresh := newMemoryLog()
+		fresh := configtest.NewLog()
 		apply(t, fresh, file.Objects)
 		if got, want := read(t, fresh).Snapshot().ID, state.Snapshot().ID; got != want {
 			rt.Fatalf("applied to an empty log the export has id %s, want %s", got, want)
@@ -52,7 +53,7 @@ func TestExportRoundTrips_C13(t *testing.T) {
 // The shape of an export is part of the contract with people and their version
 // control.
 func TestExportIsStable(t *testing.T) {
-	log := newMemoryLog()
+	log := configtest.NewLog()
 	apply(t, log, mustLoad(t, good))
 	want := `version: 1
 providers:

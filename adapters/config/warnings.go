@@ -32,7 +32,7 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 	w := collector{line: line, byText: map[string]*Warning{}}
 	for i, p := range o.Providers {
 		at := fmt.Sprintf("providers[%d]", i)
-		w.when(p.Protocol != catalog.OpenAI, at+".protocol",
+		w.when(p.Protocol == catalog.Bedrock, at+".protocol",
 			fmt.Sprintf("protocol %s%s; rungs of this provider are skipped", p.Protocol, stored))
 	}
 	for i, d := range o.Deployments {
