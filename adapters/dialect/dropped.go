@@ -28,6 +28,7 @@ var dropped = []Dropped{
 	{neutral.Chat, Any, "verbosity", "dropped"},
 	{neutral.Chat, Any, "prompt_cache_key", "dropped; it still steers the choice of route"},
 	{neutral.Chat, Any, "safety_identifier", "dropped"},
+	{neutral.Chat, Any, "reasoning signatures", "none come back: this dialect has no place for them in an answer"},
 	{neutral.Chat, Any, "fields that nobody knows", "dropped: what they mean is between the caller and a provider of its dialect"},
 
 	{Any, neutral.Chat, "reasoning signatures", "dropped: only their issuer can read them (K4)"},

@@ -275,6 +275,7 @@ func TestWhatIsDroppedFromChat_P5(t *testing.T) {
 		"verbosity":                top(`"verbosity":"DROPPED"`),
 		"prompt_cache_key":         top(`"prompt_cache_key":"DROPPED"`),
 		"safety_identifier":        top(`"safety_identifier":"DROPPED"`),
+		"reasoning signatures":     message(`"reasoning_details":[{"signature":"DROPPED"}]`),
 		"fields that nobody knows": top(`"future":"DROPPED"`),
 	}
 	for _, d := range dialect.DroppedTable() {

@@ -230,7 +230,7 @@ func (w *blockWriter) end(dst []byte) []byte {
 	}
 	dst = w.closeAll(dst)
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"...)
-	dst = rawjson.AppendQuoted(dst, stopWord(w.tally.Stop, len(w.calls) > 0))
+	dst = rawjson.AppendQuoted(dst, stopWord(w.tally.Stop, w.tally.FirstOutput, len(w.calls) > 0))
 	dst = append(dst, `,"stop_sequence":null},"usage":`...)
 	dst = appendUsage(dst, w.tally.Usage, w.meta.InputTokens, seenTokens(w.tally.OutputBytes))
 	dst = append(dst, "}\n\n"...)

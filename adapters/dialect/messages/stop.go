@@ -34,11 +34,14 @@ func stop(reason string, endsInCall bool) (neutral.StopReason, *failure.Failure)
 	return s, nil
 }
 
-// stopWord is the reason as this dialect spells it.
-func stopWord(s neutral.StopReason, sawTool bool) string {
+// stopWord is the reason as this dialect spells it. A refusal in words that ended as
+// usual where it came from is a reason of its own here: clients look at nothing else.
+func stopWord(s neutral.StopReason, first neutral.Kind, sawTool bool) string {
 	switch {
 	case s == neutral.StopLength:
 		return "max_tokens"
+	case first == neutral.Refusal:
+		return "refusal"
 	case s == neutral.StopRefusal, s == neutral.StopContentFilter:
 		return "refusal"
 	case s == neutral.StopToolCalls, sawTool:

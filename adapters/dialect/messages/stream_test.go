@@ -213,6 +213,10 @@ func TestBlocksOfAForeignAnswer_P11(t *testing.T) {
 }
 
 func TestStopReasonsOfForeignAnswers_P11(t *testing.T) {
+	refused := written(t, neutral.Event{Kind: neutral.Refusal, Text: []byte("no")}, neutral.Event{Kind: neutral.Stop, Stop: neutral.StopEnd})
+	if delta := refused[len(refused)-2].Data; !strings.Contains(delta, `"stop_reason":"refusal"`) {
+		t.Errorf("a refusal in words: %s", delta)
+	}
 	for stop, want := range map[neutral.StopReason]string{
 		neutral.StopEnd: "end_turn", neutral.StopLength: "max_tokens", neutral.StopToolCalls: "tool_use",
 		neutral.StopRefusal: "refusal", neutral.StopContentFilter: "refusal", neutral.StopNone: "end_turn",

@@ -123,7 +123,7 @@ func compose(answer *neutral.Answer, meta dialect.Meta) ([]byte, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	w.raw(`],"stop_reason":`).quoted(stopWord(answer.Stop, answer.ToolCalls > 0)).raw(`,"stop_sequence":null,"usage":`)
+	w.raw(`],"stop_reason":`).quoted(stopWord(answer.Stop, answer.FirstOutput, answer.ToolCalls > 0)).raw(`,"stop_sequence":null,"usage":`)
 	w.dst = appendUsage(w.dst, answer.Usage, meta.InputTokens, seenTokens(answer.OutputBytes))
 	return append(w.dst, '}'), nil
 }
