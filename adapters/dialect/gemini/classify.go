@@ -53,6 +53,9 @@ type statement struct {
 	field string
 }
 
+// given reports whether there was an error at all.
+func (s statement) given() bool { return s.message != "" || s.status != "" || s.number != 0 }
+
 // stated reads an error body: an object, or the list that a stream is without SSE.
 func stated(body []byte) statement {
 	if !rawjson.Shallow(body) || !gjson.ValidBytes(body) {

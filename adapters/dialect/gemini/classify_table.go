@@ -52,7 +52,7 @@ var rules = []rule{
 	}, statuses: []int{400}, seal: true},
 
 	{class: failure.ContentPolicy, name: "policy", phrases: []string{
-		"violates google's responsible ai", "blocked by our safety", "violated our usage guidelines", "usage policies",
+		"google's responsible ai", "blocked by our safety", "violated our usage guidelines", "usage policies",
 	}, statuses: []int{400, 403}},
 
 	{class: failure.DeploymentGone, name: "model", phrases: []string{

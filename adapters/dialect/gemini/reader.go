@@ -54,7 +54,11 @@ func (r *reader) read(doc []byte) (f *failure.Failure) {
 		r.arena = nil
 	}
 	root, ok := rawjson.Parse(doc)
-	if !ok {
+	switch {
+	case !ok && stated(doc).given():
+		// An error in a list, as it stands in a stream without SSE.
+		return inStream(doc)
+	case !ok:
 		return payload("malformed_event")
 	}
 	if !r.began {

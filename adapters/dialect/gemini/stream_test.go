@@ -105,6 +105,7 @@ func TestBrokenStreams_S4_S14_W8(t *testing.T) {
 		{"parts that are no list", frame(chunk(`{"content":{"parts":1}}`)), failure.BadPayload, "malformed_parts"},
 		{"text that is none", frame(chunk(`{"content":{"parts":[{"text":1}]}}`)), failure.BadPayload, "malformed_text"},
 		{"an error event", frame(chunk(word), `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`), failure.StreamErrorEvent, "unavailable"},
+		{"an error in a list", frame(`[{"error":{"code":500,"message":"x","status":"INTERNAL"}}]`), failure.StreamErrorEvent, "internal"},
 		{"a throttle within", frame(`{"error":{"code":429,"message":"Resource has been exhausted","status":"RESOURCE_EXHAUSTED"}}`), failure.Throttled, "resource_exhausted"},
 		{"a blocked prompt", frame(`{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4}}`), failure.ContentPolicy, "prompt_blocked"},
 	}

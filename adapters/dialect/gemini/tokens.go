@@ -165,8 +165,9 @@ func (t *Tokens) keep(key [sha256.Size]byte, token *oauth2.Token) {
 // fetch asks Google for a token. The library's requests have no context of a call; the
 // client's timeout bounds them.
 func fetch(rt http.RoundTripper, secret string) (*oauth2.Token, error) {
+	wire := &noticing{RoundTripper: rt}
 	client := &http.Client{
-		Transport: rt, Timeout: tokenTimeout,
+		Transport: wire, Timeout: tokenTimeout,
 		// A redirect would carry the assertion to an address that nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -179,5 +180,22 @@ func fetch(rt http.RoundTripper, secret string) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, errCredentials
 	}
-	return credentials.TokenSource.Token()
+	token, err := credentials.TokenSource.Token()
+	if err != nil && !wire.asked {
+		// It did not come to a request: there is something wrong with the file, such as a
+		// key that is none.
+		return nil, errCredentials
+	}
+	return token, err
+}
+
+// noticing notes that a request was made: the library's errors do not say.
+type noticing struct {
+	http.RoundTripper
+	asked bool
+}
+
+func (n *noticing) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.asked = true
+	return n.RoundTripper.RoundTrip(r)
 }

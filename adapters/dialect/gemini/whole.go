@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
@@ -17,7 +15,7 @@ import (
 func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, *failure.Failure) {
 	doc, ok := rawjson.Parse(body)
 	switch {
-	case !ok && rawjson.Shallow(body) && gjson.ValidBytes(body) && len(stated(body).message) > 0:
+	case !ok && stated(body).given():
 		// A stream as a list, with an error in it.
 		return neutral.Answer{}, inBody(body, failure.ServerError)
 	case !ok:
