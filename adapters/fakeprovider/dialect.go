@@ -36,7 +36,7 @@ type dialect interface {
 }
 
 // dialects are the protocols a server speaks.
-func dialects() []dialect { return []dialect{chat{}, embeddings{}, messages{}, responses{}} }
+func dialects() []dialect { return []dialect{chat{}, embeddings{}, messages{}, responses{}, gemini{}, converse{}} }
 
 // failureTable holds a dialect's failures by kind and form. The empty form is
 // the protocol's own wording; the others are what compatible providers and
@@ -53,7 +53,7 @@ type wording struct {
 
 // failureTables are the tables of all dialects: the grammar accepts a form
 // that any of them knows.
-var failureTables = []failureTable{chatFailures, messagesFailures}
+var failureTables = []failureTable{chatFailures, messagesFailures, geminiFailures, converseFailures}
 
 func knownForm(kind, form string) bool {
 	return slices.ContainsFunc(failureTables, func(t failureTable) bool {

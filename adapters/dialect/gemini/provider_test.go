@@ -1,0 +1,154 @@
+package gemini_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
+	"github.com/sluice-gateway/sluice/adapters/dialect/gemini"
+	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/neutral"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect"
+)
+
+// caller is a Chat Completions caller of a provider that speaks Gemini.
+type caller struct {
+	t      *testing.T
+	client *provider.Client
+	base   string
+}
+
+func newCaller(t *testing.T) caller {
+	t.Helper()
+	server := fakeprovider.Start(t, fakeprovider.Options{})
+	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{}}})
+	t.Cleanup(client.Close)
+	return caller{t, client, server.URL()}
+}
+
+const question = `{"model":"m","messages":[{"role":"user","content":"hello"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}]}`
+
+// call is one attempt: what came of it in the caller's own dialect, and its failure.
+func (c caller) call(model string, stream bool) (string, neutral.Tally, *failure.Failure) {
+	c.t.Helper()
+	req, err := chat.Inbound{}.Parse([]byte(question))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	reply, f := c.client.Do(c.t.Context(), provider.Call{
+		Protocol: catalog.Gemini, BaseURL: c.base, Secret: "k", UpstreamModel: model, Request: req, Stream: stream,
+		Limits: provider.Limits{FirstByte: 2 * time.Second, StreamIdle: 2 * time.Second, Whole: 2 * time.Second},
+	})
+	if f != nil {
+		return "", neutral.Tally{}, f
+	}
+	defer reply.Close()
+	meta := dialect.Meta{RequestID: "r", Model: "asked/for"}
+	if !stream {
+		answer, f := reply.Answer()
+		if f != nil {
+			return "", neutral.Tally{}, f
+		}
+		body, err := chat.Inbound{}.Whole(req, &answer, meta)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return string(body), neutral.Tally{Usage: answer.Usage, Stop: answer.Stop, ToolCalls: answer.ToolCalls}, nil
+	}
+	enc := chat.Inbound{}.NewStream(req, meta)
+	var out []byte
+	for {
+		chunk, err := reply.Next()
+		if errors.Is(err, io.EOF) {
+			return string(enc.End(out)), reply.Tally(), nil
+		}
+		if f, ok := errors.AsType[*failure.Failure](err); ok {
+			return "", reply.Tally(), f
+		}
+		if out, err = enc.Encode(out, chunk); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// What a provider answers reaches a caller of another dialect, whole and as a stream,
+// with the same facts.
+func TestAnswersReachAChatCaller_P3(t *testing.T) {
+	c := newCaller(t)
+	for outcome, want := range map[string]struct {
+		stop  neutral.StopReason
+		calls int
+		has   string
+	}{
+		"fake-words:3":             {neutral.StopEnd, 0, `"finish_reason":"stop"`},
+		"fake-reasoning:2+words:3": {neutral.StopEnd, 0, `"reasoning_content":`},
+		"fake-tools:2":             {neutral.StopToolCalls, 2, `"finish_reason":"tool_calls"`},
+		"fake-text-tool":           {neutral.StopToolCalls, 1, `"id":"call_fake-`},
+		"fake-finish:length":       {neutral.StopLength, 0, `"finish_reason":"length"`},
+		"fake-cjk+split:1":         {neutral.StopEnd, 0, `你好`},
+		"fake-words:3+crlf+gzip":   {neutral.StopEnd, 0, `"asked/for"`},
+	} {
+		for _, stream := range []bool{false, true} {
+			out, tally, f := c.call(outcome, stream)
+			if f != nil {
+				t.Errorf("%s, stream %v: %v", outcome, stream, f)
+				continue
+			}
+			if tally.Stop != want.stop || tally.ToolCalls != want.calls || !strings.Contains(out, want.has) || !tally.Usage.Usable() {
+				t.Errorf("%s, stream %v: %+v\n%s", outcome, stream, tally, out)
+			}
+		}
+	}
+}
+
+// Whatever the provider does wrong has its class (W2, S4).
+func TestFaults_W2_S4(t *testing.T) {
+	c := newCaller(t)
+	for outcome, want := range map[string]failure.Class{
+		"fake-401":             failure.ProviderAuth,
+		"fake-403":             failure.ProviderAuth,
+		"fake-404":             failure.DeploymentGone,
+		"fake-400":             failure.InvalidRequest,
+		"fake-429":             failure.Throttled,
+		"fake-500":             failure.ServerError,
+		"fake-503":             failure.ServerError,
+		"fake-529":             failure.ServerError,
+		"fake-context":         failure.ContextLength,
+		"fake-policy":          failure.ContentPolicy,
+		"fake-funding":         failure.ProviderQuota,
+		"fake-funding:billing": failure.ProviderQuota,
+		"fake-funding:cap":     failure.ProviderQuota,
+		"fake-html":            failure.BadPayload,
+		"fake-empty":           failure.EmptyCompletion,
+		"fake-finish:error":    failure.StreamErrorEvent,
+		"fake-malformed:2":     failure.BadPayload,
+	} {
+		for _, stream := range []bool{false, true} {
+			if _, _, f := c.call(outcome, stream); f == nil || f.Class != want {
+				t.Errorf("%s, stream %v: %v, want %s", outcome, stream, f, want)
+			}
+		}
+	}
+	for outcome, want := range map[string]failure.Class{
+		"fake-cut:2:eof":           failure.StreamTruncated,
+		"fake-cut:2:rst":           failure.StreamTruncated,
+		"fake-tool-cut:eof":        failure.StreamTruncated,
+		"fake-no-done":             failure.StreamTruncated,
+		"fake-error:1":             failure.StreamErrorEvent,
+		"fake-error:1:throttled":   failure.Throttled,
+		"fake-error:1:funding:cap": failure.ProviderQuota,
+		"fake-bare-error:1":        failure.StreamErrorEvent,
+		"fake-error:first:auth":    failure.ProviderAuth,
+	} {
+		if _, _, f := c.call(outcome, true); f == nil || f.Class != want {
+			t.Errorf("%s: %v, want %s", outcome, f, want)
+		}
+	}
+}
