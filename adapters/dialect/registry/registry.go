@@ -6,6 +6,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
 	"github.com/sluice-gateway/sluice/adapters/dialect/embeddings"
+	"github.com/sluice-gateway/sluice/adapters/dialect/gemini"
 	"github.com/sluice-gateway/sluice/adapters/dialect/messages"
 	"github.com/sluice-gateway/sluice/adapters/dialect/responses"
 	"github.com/sluice-gateway/sluice/domain/catalog"
@@ -17,5 +18,6 @@ func Outbound() map[catalog.Protocol]dialect.Outbound {
 		catalog.OpenAI:          embeddings.Outbound{Outbound: chat.Outbound{}},
 		catalog.OpenAIResponses: responses.Outbound{},
 		catalog.Anthropic:       messages.Outbound{},
+		catalog.Gemini:          gemini.Outbound{Tokens: gemini.NewTokens()},
 	}
 }
