@@ -26,7 +26,7 @@ type target struct {
 
 // request is a small chat completion as it goes over the wire.
 func (t target) request(stream bool) []byte {
-	body := `{"model":` + strconv.Quote(t.model) + `,"max_tokens":64,"messages":[` +
+	body := `{"model":` + strconv.Quote(t.model) + `,"max_tokens":1000,"messages":[` +
 		`{"role":"system","content":"You answer briefly."},{"role":"user","content":"What is the capital of France?"}]`
 	if stream {
 		body += `,"stream":true`

@@ -32,10 +32,12 @@ const (
 // models are what the provider is asked to do.
 var models = map[string]string{
 	"whole":  "fake-delay:20ms",
-	"burst":  "fake-words:50+gap:1ns", // no pause, but each chunk a write of its own
-	"short":  "fake-words:50+gap:5ms",
-	"long":   "fake-words:250+gap:5ms",
 	"silent": "fake-stall:1",
+	// No pause, but each chunk is a write of the provider's own.
+	"burst":      "fake-words:50+gap:1ns",
+	"burst-long": "fake-words:250+gap:1ns",
+	"paced":      "fake-words:50+gap:5ms",
+	"paced-long": "fake-words:250+gap:5ms",
 }
 
 // world is everything that runs during a measurement.
