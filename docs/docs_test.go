@@ -34,6 +34,8 @@ var generated = []struct {
 	{"configuration.md", "warnings", configurationWarnings},
 	{"events.md", "events", eventTypes},
 	{"events.md", "objects", eventObjects},
+	{"dialects.md", "features", dialectFeatures},
+	{"dialects.md", "dropped", droppedFields},
 }
 
 func TestGeneratedPartsAreWhatTheCodeSays(t *testing.T) {
