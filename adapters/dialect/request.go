@@ -33,6 +33,8 @@ type Request struct {
 	WholeOnly bool
 	// Sealed says that the request carries reasoning that only its issuer can read (K4).
 	Sealed bool
+	// Seal is the last of that reasoning: whose it is decides which route goes first.
+	Seal neutral.OpaqueReasoning
 	// Continues is the stored response that the conversation was taken from (K6).
 	Continues Continues
 	Hints     Hints

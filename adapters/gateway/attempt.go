@@ -110,6 +110,7 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 		return w.attemptFailed(a.call, &failure.Failure{Class: failure.BadPayload, Code: "not_encodable", PossiblyBilled: true}, report), nil
 	}
 	w.g.Health.Observe(&a.call.Rung, a.call.Key, w.caller(), nil, now)
+	w.g.issuers.note(w.caller(), ans.Seal, a.call.Rung.Deployment.ID)
 	move := w.machine.Completed(report, now)
 	if err := w.close(ctx, "", move.Say...); err != nil {
 		return walk.Move{}, w.unsettled()

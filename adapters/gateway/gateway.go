@@ -82,6 +82,7 @@ type Config struct {
 type Gateway struct {
 	Config
 	replays   *replays
+	issuers   *issuers
 	admission *admission
 	// closing are the settlements that outlive their request: a client that left, a
 	// log that was away. Close waits for them.
@@ -91,7 +92,7 @@ type Gateway struct {
 // New makes a Gateway.
 func New(c Config) *Gateway {
 	slots, wait := cmp.Or(c.AdmissionSlots, DefaultAdmissionSlots), cmp.Or(c.AdmissionWait, DefaultAdmissionWait)
-	return &Gateway{Config: c, replays: newReplays(c.Now), admission: newAdmission(slots, wait)}
+	return &Gateway{Config: c, replays: newReplays(c.Now), issuers: newIssuers(c.Now), admission: newAdmission(slots, wait)}
 }
 
 // Close waits until every settlement is written or has given up.

@@ -69,7 +69,7 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
 		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
-		Sealed: req.Sealed, Unsayable: req.Unsayable(),
+		Sealed: req.Sealed, Issuer: w.g.issuers.of(w.caller(), req.Seal), Unsayable: req.Unsayable(),
 		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
 		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,
 		Conversation: w.conversation(req),

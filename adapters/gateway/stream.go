@@ -108,6 +108,7 @@ func (s *streaming) settle(ctx context.Context, w *aliveWriter, err error) error
 	s.w.g.Health.Observe(&s.call.Rung, s.call.Key, s.w.caller(), f, now)
 	var move walk.Move
 	if f == nil {
+		s.w.g.issuers.note(s.w.caller(), s.reply.Tally().Seal, s.call.Rung.Deployment.ID)
 		move = s.w.machine.Completed(s.report(), now)
 	} else {
 		move = s.w.machine.Broken(*f, s.report(), now)

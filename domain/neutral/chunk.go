@@ -53,6 +53,8 @@ type Answer struct {
 	FirstOutput Kind
 	// ToolCalls is how many calls the reply asks for.
 	ToolCalls int
+	// Seal is the last one of the reply (K4).
+	Seal OpaqueReasoning
 	// OutputBytes is the size of all output text in bytes, for an estimate where
 	// the provider reported no usage (S6).
 	OutputBytes int64
@@ -78,6 +80,8 @@ type Tally struct {
 	// Usage is the last value reported, field by field.
 	Usage    usage.Usage
 	HasUsage bool
+	// Seal is the last one that came: what tells later whose reasoning it was (K4).
+	Seal OpaqueReasoning
 }
 
 // Add counts one chunk.
@@ -104,6 +108,8 @@ func (t *Tally) event(e *Event) {
 	case Usage:
 		t.Usage = LastUsage(t.Usage, e.Usage)
 		t.HasUsage = true
+	case ReasoningSeal:
+		t.Seal = e.Seal.clone()
 	}
 }
 

@@ -1,6 +1,9 @@
 package neutral
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Request is a caller's request in nobody's dialect: what a destination of another
 // dialect is asked from. It is decoded from the caller's own body for each attempt
@@ -130,6 +133,14 @@ type OpaqueReasoning struct {
 	Encrypted string
 	// Redacted is Anthropic's redacted_thinking data.
 	Redacted string
+}
+
+// clone outlives the frame that the strings may be views of.
+func (o OpaqueReasoning) clone() OpaqueReasoning {
+	return OpaqueReasoning{
+		Issuer: o.Issuer, ID: strings.Clone(o.ID), Signature: strings.Clone(o.Signature),
+		Encrypted: strings.Clone(o.Encrypted), Redacted: strings.Clone(o.Redacted),
+	}
 }
 
 // CacheMarker asks for the prefix up to here to be cached.

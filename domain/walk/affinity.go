@@ -43,9 +43,32 @@ func (f Fingerprint) affinity(deployment string, weight float64) float64 {
 // evenWeight is every rung's weight until deployments have one of their own.
 const evenWeight = 1
 
-// placed orders the rungs of every stage that keeps conversations together, within
-// the stage and never across a reference (N19, T3).
+// placed orders the rungs of a plan for one request: within their stage and never
+// across a reference (N19).
 func placed(rungs []Rung, req Request) []Rung {
+	return issuerFirst(byConversation(rungs, req), req.Issuer)
+}
+
+// issuerFirst brings the deployment that sealed the request's reasoning to the front
+// of its stage (K4).
+func issuerFirst(rungs []Rung, issuer string) []Rung {
+	at := slices.IndexFunc(rungs, func(r Rung) bool { return issuer != "" && r.Deployment != nil && r.Deployment.ID == issuer })
+	from := at
+	for from > 0 && rungs[from-1].Stage == rungs[at].Stage {
+		from--
+	}
+	if at == from {
+		return rungs
+	}
+	ordered := slices.Clone(rungs)
+	copy(ordered[from+1:at+1], rungs[from:at])
+	ordered[from] = rungs[at]
+	return ordered
+}
+
+// byConversation orders the rungs of every stage that keeps conversations together
+// (T3).
+func byConversation(rungs []Rung, req Request) []Rung {
 	if !slices.ContainsFunc(rungs, func(r Rung) bool { return r.Policy.FailoverMode == catalog.MaximizeCacheAffinity }) {
 		return rungs
 	}

@@ -256,12 +256,28 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 	m.say(reserved)
 	c := &Call{
 		Attempt: reserved.Attempt, Rung: *r, Key: key, Reserved: reserved,
-		Stream: m.streams(estimate.MaxOutputTokens), WithoutSeals: m.repaired, Checks: budget.Checks(limits, worst),
+		Stream: m.streams(estimate.MaxOutputTokens), WithoutSeals: m.repaired || m.sealedFor(r), Checks: budget.Checks(limits, worst),
 	}
 	c.Timeouts = m.timeouts(r, estimate, c.Stream, now)
 	say := m.spoken()
 	c.Deltas = effects(say)
 	return Move{Say: say, Call: c}
+}
+
+// sealedFor reports whether the request's reasoning is known to be another provider's
+// than this rung's, where nobody could read it (K4). While nobody knows whose it is,
+// the rung is asked.
+func (m *Machine) sealedFor(r *Rung) bool {
+	if m.req.Issuer == "" {
+		return false
+	}
+	for i := range m.rungs {
+		if d := m.rungs[i].Deployment; d != nil && d.ID == m.req.Issuer {
+			return m.rungs[i].Provider.ID != r.Provider.ID
+		}
+	}
+	// The issuer is not in the plan any more.
+	return true
 }
 
 // streams decides whether the provider is asked for a stream (S11).

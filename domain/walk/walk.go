@@ -66,7 +66,10 @@ type Request struct {
 	Unsayable map[catalog.Protocol]string
 	// Sealed says that the request carries reasoning that only its issuer can read: it
 	// may be left out once (K5).
-	Sealed   bool
+	Sealed bool
+	// Issuer is the deployment that sealed it, "" when that is not known. It goes first
+	// within its stage, and only its provider is sent what it sealed (K4).
+	Issuer   string
 	Fallback Fallback
 	Stream   bool
 	// Mode says how the upstream is asked on behalf of a caller that does not stream

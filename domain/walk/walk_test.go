@@ -223,6 +223,20 @@ func TestMovesAreExact_W2_W9_W23(t *testing.T) {
 			"first d0 k1; repair d0 k1; completed",
 		},
 		{
+			"the route that sealed the reasoning goes first, within its stage (K4)",
+			[]walk.Rung{rung(0), rung(1), rung(2)},
+			map[string][]sim.Ending{"d2": {fails(failure.TimeoutFirstByte)}, "d0": {serves()}},
+			[]func(*walk.Request){sealed, func(r *walk.Request) { r.Issuer = "d2" }},
+			"first d2 k1; failover d0 k1; completed",
+		},
+		{
+			"a route of another stage is not brought forward (K4, N19)",
+			[]walk.Rung{rung(0), rung(1, func(r *walk.Rung) { r.Stage = 1 }), rung(2, func(r *walk.Rung) { r.Stage = 1 })},
+			map[string][]sim.Ending{"d0": {fails(failure.TimeoutFirstByte)}, "d2": {serves()}},
+			[]func(*walk.Request){sealed, func(r *walk.Request) { r.Issuer = "d2" }},
+			"first d0 k1; failover d2 k1; completed",
+		},
+		{
 			"a second rejection is the caller's to hear (K5)",
 			[]walk.Rung{rung(0), rung(1)},
 			map[string][]sim.Ending{"d0": {rejectsSeal()}},
@@ -548,5 +562,27 @@ func TestRepairedRequestsStayWithoutSeals_K5(t *testing.T) {
 	}
 	if diff := cmp.Diff([]bool{false, true, true}, without); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Sealed reasoning goes to its issuer's provider, and to all while it is nobody's.
+func TestSealsGoToTheirIssuer_K4(t *testing.T) {
+	sibling := rung(2, func(r *walk.Rung) { r.Provider = rung(1).Provider })
+	for issuer, want := range map[string]map[string]bool{
+		"":     {"d0": false, "d1": false, "d2": false},
+		"d1":   {"d0": true, "d1": false, "d2": false},
+		"gone": {"d0": true, "d1": true, "d2": true},
+	} {
+		req := request1(sealed, func(r *walk.Request) { r.Issuer = issuer })
+		run := sim.Walk(walk.New(req, []walk.Rung{rung(0), rung(1), sibling}, &sim.World{}), func(*walk.Call, time.Time) sim.Ending {
+			return fails(failure.TimeoutFirstByte)
+		}, nil, noon)
+		got := map[string]bool{}
+		for _, c := range run.Calls {
+			got[c.Rung.Deployment.ID] = c.WithoutSeals
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("issuer %q: %s", issuer, diff)
+		}
 	}
 }

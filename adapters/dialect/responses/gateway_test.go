@@ -179,3 +179,33 @@ func TestOwnToolsStayWithTheirDialect_P5(t *testing.T) {
 		t.Errorf("%+v, %v", out.Facts, out.Err)
 	}
 }
+
+// Reasoning goes back first to the route that sealed it, for the caller who was given
+// it, streaming or whole; no other route is sent it.
+func TestReasoningGoesBackToItsIssuer_K4(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		b := bench(t, [2]string{"openai-responses", "fake-500,500,ok"}, [2]string{"openai-responses", "fake-reasoning:2"})
+		member := `,"max_output_tokens":50`
+		if stream {
+			member += `,"stream":true`
+		}
+		out := ask(t, b, responses.Inbound{}, `{"model":"m","input":"hi"`+member+`}`)
+		response := gjson.ParseBytes(out.Whole)
+		if stream {
+			_, last := sent(t, out)
+			response = last.Get("response")
+		}
+		reasoning := response.Get("output.0")
+		if out.Facts.Provider != "p1" || reasoning.Get("encrypted_content").Str == "" {
+			t.Fatalf("%+v answered %s", out.Facts, response)
+		}
+		turn := `{"model":"m","max_output_tokens":50,"input":[{"role":"user","content":"hi"},` + reasoning.Raw + `,{"role":"user","content":"and?"}]}`
+		if again := ask(t, b, responses.Inbound{}, turn); again.Err != nil || again.Facts.Provider != "p1" || again.Facts.FallbackDepth != 0 {
+			t.Errorf("stream %v: the issuer was not first: %+v, %v", stream, again.Facts, again.Err)
+		}
+		b.Key = &catalog.Key{ID: "key2", Tenant: "acme"}
+		if other := ask(t, b, responses.Inbound{}, turn); other.Err != nil || other.Facts.Provider != "p0" {
+			t.Errorf("stream %v: another caller's seal steered: %+v, %v", stream, other.Facts, other.Err)
+		}
+	}
+}

@@ -72,9 +72,10 @@ func (p *parser) reasoningItem(v gjson.Result) {
 			return true
 		})
 	}
-	sealed := v.Get("encrypted_content")
-	p.req.Parts.Base64Bytes += int64(len(sealed.Str))
-	p.req.Sealed = p.req.Sealed || sealed.Str != ""
+	if sealed := v.Get("encrypted_content"); sealed.Str != "" {
+		p.req.Parts.Base64Bytes += int64(len(sealed.Str))
+		p.req.Sealed, p.req.Seal = true, opaque(v)
+	}
 }
 
 func (p *parser) content(at string, v gjson.Result) {

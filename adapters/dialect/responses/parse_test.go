@@ -43,6 +43,7 @@ func TestParse_N21_A6(t *testing.T) {
 	}
 	want := &dialect.Request{
 		Dialect: neutral.Responses, Model: "fable-5", Stream: true, IncludeUsage: true, MaxOutputTokens: 20, Choices: 1, Sealed: true,
+		Seal:  neutral.OpaqueReasoning{Issuer: neutral.Responses, ID: "rs_1", Encrypted: "gAAA"},
 		Needs: []catalog.Capability{catalog.Tools, catalog.Images, catalog.StructuredOutput, catalog.ReasoningOutput},
 		Hints: dialect.Hints{PromptCacheKey: "k1", User: "u1"},
 		Parts: dialect.Parts{Messages: 9, Tools: 2, Images: 2, Documents: []int64{6}, Base64Bytes: 4},

@@ -29,6 +29,7 @@ func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, 
 	answer := neutral.Answer{
 		Dialect: neutral.Responses, Raw: body, Usage: tally.Usage,
 		Stop: tally.Stop, FirstOutput: tally.FirstOutput, ToolCalls: tally.ToolCalls, OutputBytes: tally.OutputBytes,
+		Seal:  tally.Seal,
 		Empty: empty(&tally),
 	}
 	if foreign(req) {
