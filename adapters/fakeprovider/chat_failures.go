@@ -87,7 +87,7 @@ var chatFailures = failureTable{
 }
 
 func (chat) failure(f failure, call callFacts) (int, []byte) {
-	w := chatFailures[f.kind][f.form]
+	w := wordingOf(chatFailures, f.kind, f.form)
 	status := w.status
 	if f.status != 0 {
 		status = f.status

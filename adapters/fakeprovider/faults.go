@@ -104,7 +104,7 @@ func answerFaults() []fault {
 
 func refusalFaults() []fault {
 	return []fault{
-		{"429", "[AFTER]", "throttled; AFTER: none, SECONDS, date:SECONDS, ms:MILLISECONDS, azure-ms:MILLISECONDS, huge, bad (no number), reset:DURATION (OpenAI's x-ratelimit-reset-*), tpm (insufficient_quota that is a throttle)", "429:2", applyThrottle},
+		{"429", "[AFTER]", "throttled; AFTER: none, SECONDS, date:SECONDS, ms:MILLISECONDS, azure-ms:MILLISECONDS, huge, bad (no number), reset:DURATION (OpenAI's x-ratelimit-reset-*), tpm (insufficient_quota that is a throttle), retry-info (a quota failure with Google's RetryInfo)", "429:2", applyThrottle},
 		{"500", "", "internal error", "500,ok", fail("server_error")},
 		{"502", "", "bad gateway", "502", fail("bad_gateway")},
 		{"503", "", "unavailable", "503", fail("unavailable")},
@@ -235,8 +235,8 @@ func applyStatus(p *plan, args arguments) error {
 
 func applyThrottle(p *plan, args arguments) error {
 	p.failure = &failure{kind: "throttled"}
-	if args.word(0, "") == "tpm" {
-		p.failure.form = "tpm"
+	if form := args.word(0, ""); form != "" && knownForm("throttled", form) {
+		p.failure.form = form
 		return nil
 	}
 	if len(args) == 0 {

@@ -29,8 +29,7 @@ const (
 	quotaFailure = `{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel-FreeTier"}]}`
 )
 
-// geminiFailures are Google's words. A form that is another provider's is taken from
-// that one's table.
+// geminiFailures are Google's words.
 var geminiFailures = failureTable{
 	"server_error":    {"": googleError(500, "INTERNAL", "An internal error has occurred. Please retry or report in the troubleshooting guide.")},
 	"bad_gateway":     chatFailures["bad_gateway"],
@@ -59,10 +58,7 @@ var geminiFailures = failureTable{
 }
 
 func (gemini) failure(f failure, call callFacts) (int, []byte) {
-	w, ok := geminiFailures[f.kind][f.form]
-	if !ok {
-		w = chatFailures[f.kind][f.form]
-	}
+	w := wordingOf(geminiFailures, f.kind, f.form)
 	status := w.status
 	if f.status != 0 {
 		status = f.status

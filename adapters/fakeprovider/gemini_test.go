@@ -115,18 +115,26 @@ func TestGeminiRequests(t *testing.T) {
 	}
 }
 
-// Every failure that the grammar knows has a body in this protocol.
-func TestGeminiFailures(t *testing.T) {
-	for kind, forms := range chatFailures {
-		if _, ok := geminiFailures[kind][""]; !ok {
-			t.Errorf("%s has no wording", kind)
-		}
-		for form := range forms {
-			if status, _ := (gemini{}).failure(failure{kind: kind, form: form}, callFacts{model: "m"}); status < 300 {
-				t.Errorf("%s %s: status %d", kind, form, status)
+// Every failure that the grammar knows has a body in every protocol, whoever's form it
+// is: a status of 0 would end the server.
+func TestEveryFormIsSaidByEveryDialect(t *testing.T) {
+	for _, table := range failureTables {
+		for kind, forms := range table {
+			if _, ok := geminiFailures[kind][""]; !ok {
+				t.Errorf("%s has no wording", kind)
+			}
+			for form := range forms {
+				for _, d := range []dialect{chat{}, messages{}, gemini{}} {
+					if status, _ := d.failure(failure{kind: kind, form: form}, callFacts{model: "m"}); status < 300 {
+						t.Errorf("%T, %s %s: status %d", d, kind, form, status)
+					}
+				}
 			}
 		}
 	}
+}
+
+func TestGeminiErrorEvents(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		if e := (gemini{}).errorEvent(failure{kind: "bad_gateway"}, &answer{}, bare); !json.Valid(e.data) || strings.HasPrefix(string(e.data), "[") != bare {
 			t.Errorf("error event %s", e.data)

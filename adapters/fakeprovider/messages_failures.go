@@ -13,8 +13,7 @@ func anthropicError(status int, kind, message string) wording {
 	return wording{status, string(append(b, `},"request_id":"req_fake"}`...))}
 }
 
-// messagesFailures are Anthropic's words. A form that is another provider's is taken
-// from that one's table: relays hand errors on as they got them.
+// messagesFailures are Anthropic's words.
 var messagesFailures = failureTable{
 	"server_error":    {"": anthropicError(500, "api_error", "Internal server error")},
 	"bad_gateway":     chatFailures["bad_gateway"],
@@ -46,10 +45,7 @@ var messagesFailures = failureTable{
 }
 
 func (messages) failure(f failure, call callFacts) (int, []byte) {
-	w, ok := messagesFailures[f.kind][f.form]
-	if !ok {
-		w = chatFailures[f.kind][f.form]
-	}
+	w := wordingOf(messagesFailures, f.kind, f.form)
 	status := w.status
 	if f.status != 0 {
 		status = f.status

@@ -136,6 +136,9 @@ func TestFaults_W2_S4(t *testing.T) {
 			}
 		}
 	}
+	if _, _, f := c.call("fake-429:retry-info", true); f == nil || f.Class != failure.Throttled || f.Retry.After != 34400*time.Millisecond {
+		t.Errorf("a throttle with RetryInfo: %+v", f)
+	}
 	for outcome, want := range map[string]failure.Class{
 		"fake-cut:2:eof":           failure.StreamTruncated,
 		"fake-cut:2:rst":           failure.StreamTruncated,
