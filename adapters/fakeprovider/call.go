@@ -80,6 +80,9 @@ func (s *Server) planOf(d dialect, r *http.Request, body []byte, readErr error, 
 		return ownFailure("unreadable", "too_large"), request{}
 	}
 	in, err := d.parse(r, body)
+	if errors.Is(err, errUnsigned) {
+		return ownFailure("unsigned", "auth"), in
+	}
 	if err != nil {
 		return ownFailure("unparsable", "invalid"), in
 	}
@@ -139,6 +142,9 @@ func (c *call) contentType() string {
 // fail sends a refusal.
 func (c *call) fail(f *failure) endHow {
 	status, body := c.dialect.failure(*f, c.facts)
+	if d, ok := c.dialect.(interface{ failureHeader(f failure) http.Header }); ok {
+		maps.Copy(c.w.Header(), d.failureHeader(*f))
+	}
 	maps.Copy(c.w.Header(), f.header)
 	if f.dateAhead > 0 {
 		c.w.Header().Set("Retry-After", time.Now().Add(f.dateAhead).UTC().Format(http.TimeFormat))
@@ -235,8 +241,12 @@ func readBody(body io.Reader, length, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// keyOf finds the caller's key in any of the four headers that providers use.
+// keyOf finds the caller's key in any of the four headers that providers use, or the
+// id of the access key that signed.
 func keyOf(header http.Header) string {
+	if id := accessKey(header.Get("Authorization")); id != "" {
+		return id
+	}
 	if bearer, ok := strings.CutPrefix(header.Get("Authorization"), "Bearer "); ok {
 		return bearer
 	}

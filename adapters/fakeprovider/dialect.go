@@ -36,7 +36,9 @@ type dialect interface {
 }
 
 // dialects are the protocols a server speaks.
-func dialects() []dialect { return []dialect{chat{}, embeddings{}, messages{}, responses{}, gemini{}, converse{}} }
+func dialects() []dialect {
+	return []dialect{chat{}, embeddings{}, messages{}, responses{}, gemini{}, converse{}}
+}
 
 // failureTable holds a dialect's failures by kind and form. The empty form is
 // the protocol's own wording; the others are what compatible providers and
