@@ -45,7 +45,7 @@ func TestWholeGrammarIsRead_C13(t *testing.T) {
 	for _, w := range file.Warnings {
 		fmt.Fprintln(&warned, w)
 	}
-	for _, part := range []string{"dispatch", "tier", "requests or tokens", "protocol bedrock"} {
+	for _, part := range []string{"dispatch", "tier", "requests or tokens"} {
 		if !strings.Contains(warned.String(), part) {
 			t.Errorf("no warning about %s in\n%s", part, &warned)
 		}

@@ -30,11 +30,6 @@ const stored = " is kept in the catalog, but this release does not act on it"
 // list when the behaviour behind it arrives.
 func warnings(o catalog.Objects, line func(path string) int) []Warning {
 	w := collector{line: line, byText: map[string]*Warning{}}
-	for i, p := range o.Providers {
-		at := fmt.Sprintf("providers[%d]", i)
-		w.when(p.Protocol == catalog.Bedrock, at+".protocol",
-			fmt.Sprintf("protocol %s%s; rungs of this provider are skipped", p.Protocol, stored))
-	}
 	for i, d := range o.Deployments {
 		at := fmt.Sprintf("deployments[%d]", i)
 		w.when(d.Dispatch != nil, at+".dispatch", "deployments.dispatch"+stored)

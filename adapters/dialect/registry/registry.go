@@ -5,6 +5,7 @@ package registry
 import (
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
+	"github.com/sluice-gateway/sluice/adapters/dialect/converse"
 	"github.com/sluice-gateway/sluice/adapters/dialect/embeddings"
 	"github.com/sluice-gateway/sluice/adapters/dialect/gemini"
 	"github.com/sluice-gateway/sluice/adapters/dialect/messages"
@@ -18,6 +19,7 @@ func Outbound() map[catalog.Protocol]dialect.Outbound {
 		catalog.OpenAI:          embeddings.Outbound{Outbound: chat.Outbound{}},
 		catalog.OpenAIResponses: responses.Outbound{},
 		catalog.Anthropic:       messages.Outbound{},
+		catalog.Bedrock:         converse.Outbound{},
 		catalog.Gemini:          gemini.Outbound{Tokens: gemini.NewTokens()},
 	}
 }
