@@ -84,7 +84,7 @@ type ModelChain struct {
 	Chain []Rung `json:"chain"`
 }
 
-// TenantAlias, TenantRule and TenantBudget are a tenant's objects with their
+// TenantAlias, TenantRule, TenantBudget and ChainOverride are a tenant's objects with their
 // owner.
 type (
 	TenantAlias struct {
@@ -98,6 +98,10 @@ type (
 	TenantBudget struct {
 		Tenant string `json:"-"`
 		Budget
+	}
+	ChainOverride struct {
+		Tenant string `json:"-"`
+		TenantChain
 	}
 )
 
@@ -124,17 +128,12 @@ func entities(o Objects) []entity {
 	}
 	for _, t := range o.Tenants {
 		id := t.ID
-		aliases, rules, budgets := t.Aliases, t.RoutingRules, t.Budgets
-		t.Aliases, t.RoutingRules, t.Budgets = nil, nil, nil
+		owned := ownedBy(t)
+		t.Aliases, t.RoutingRules, t.Budgets, t.Chains = nil, nil, nil, nil
 		add(tenantStream(id), KindTenant, id, t)
-		for _, a := range aliases {
-			add(AliasStream(id, a.Name), KindAlias, id+"/"+a.Name, TenantAlias{id, a})
-		}
-		for _, r := range rules {
-			add(ruleStream(id, r.Match), KindRoutingRule, id+"/"+r.Match, TenantRule{id, r})
-		}
-		for _, b := range budgets {
-			add(budgetStream(id, b.ID()), KindBudget, id+"/"+b.ID(), TenantBudget{id, b})
+		for _, v := range owned {
+			of := Identify(v)
+			add(of.Stream(), of.Kind, id+"/"+of.Name, v)
 		}
 	}
 	return list
@@ -177,6 +176,8 @@ func eventsFor(before, after any) []any {
 		return []any{RoutingRuleDefined{Tenant: after.Tenant, Rule: after.RoutingRule}}
 	case TenantBudget:
 		return []any{BudgetSet{Tenant: after.Tenant, Budget: after.Budget}}
+	case ChainOverride:
+		return []any{ChainReplaced{Owner: after.Tenant, Model: after.Model, Chain: after.Chain}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", after))
 }
@@ -232,6 +233,8 @@ func removal(before any) []any {
 		return []any{RoutingRuleRemoved{Tenant: before.Tenant, Match: before.Match}}
 	case TenantBudget:
 		return []any{BudgetRemoved{Tenant: before.Tenant, Scope: before.Scope, Unit: before.Unit(), Per: before.Per}}
+	case ChainOverride:
+		return []any{ChainReplaced{Owner: before.Tenant, Model: before.Model, Chain: []Rung{}}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", before))
 }

@@ -71,6 +71,9 @@ func ownedBy(t Tenant) []any {
 	for _, b := range t.Budgets {
 		list = append(list, TenantBudget{t.ID, b})
 	}
+	for _, c := range t.Chains {
+		list = append(list, ChainOverride{t.ID, c})
+	}
 	return list
 }
 
@@ -106,6 +109,8 @@ func (o Objects) With(value any) (Objects, error) {
 				t.RoutingRules = replaced(t.RoutingRules, v.RoutingRule, func(r RoutingRule) bool { return r.Match == v.Match })
 			case TenantBudget:
 				t.Budgets = replaced(t.Budgets, v.Budget, func(b Budget) bool { return b.ID() == v.ID() })
+			case ChainOverride:
+				t.Chains = replaced(t.Chains, v.TenantChain, func(c TenantChain) bool { return c.Model == v.Model })
 			}
 		})
 	}
@@ -132,6 +137,7 @@ func (o Objects) Without(id ObjectID) (Objects, error) {
 		return o.ofTenant(id, func(t *Tenant) {
 			t.Aliases = removed(t.Aliases, func(a Alias) bool { return Identify(TenantAlias{t.ID, a}) == id })
 			t.RoutingRules = removed(t.RoutingRules, func(r RoutingRule) bool { return Identify(TenantRule{t.ID, r}) == id })
+			t.Chains = removed(t.Chains, func(c TenantChain) bool { return Identify(ChainOverride{t.ID, c}) == id })
 			t.Budgets = removed(t.Budgets, func(b Budget) bool { return Identify(TenantBudget{t.ID, b}) == id })
 		})
 	}
@@ -169,6 +175,13 @@ func removed[T any](list []T, gone func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), gone)
 }
 
+// Masked reports whether a rung goes to a deployment whose provider callers may not
+// know (X1).
+func (o Objects) Masked(r Rung) bool {
+	d, ok := find(o.Deployments, ObjectID{Kind: KindDeployment, Name: r.Deployment})
+	return ok && d.Masked
+}
+
 // RevisionOf is the revision that an editor of an object loads (C3): how often its
 // stream has been written. A model is read with its chain and a tenant with what it
 // owns; their revision is the sum over the streams, each of which only ever grows,
@@ -179,15 +192,15 @@ func (s *State) RevisionOf(id ObjectID) int64 {
 	case KindModel:
 		sum += s.revisions[chainStream(OperatorChain, id.Name)]
 	case KindTenant:
-		for _, kind := range []Kind{KindAlias, KindRoutingRule, KindBudget} {
+		for _, kind := range ownedKinds {
 			sum += s.RevisionOfAll(kind, id.Name)
 		}
 	}
 	return sum
 }
 
-// RevisionOfAll is the revision of a tenant's whole list of aliases, rules or
-// budgets, those that were removed included.
+// RevisionOfAll is the revision of a tenant's whole list of aliases, rules,
+// budgets or chains, those that were removed included.
 func (s *State) RevisionOfAll(kind Kind, tenant string) int64 {
 	prefix := ObjectID{Kind: kind, Tenant: tenant}.Stream()
 	var sum int64

@@ -60,6 +60,10 @@ func (s *State) object(id ObjectID) any {
 		if b, ok := s.budgets[id.Stream()]; ok {
 			return TenantBudget{b.tenant, b.value}
 		}
+	case KindTenantChain:
+		if c, ok := s.overrides[id.Stream()]; ok {
+			return ChainOverride{c.tenant, c.value}
+		}
 	}
 	return nil
 }
@@ -104,6 +108,7 @@ func Revert(now Objects, id ObjectID, history, chain []Version, to int64) (Objec
 	case Tenant:
 		t, _ := find(now.Tenants, id)
 		object.Aliases, object.RoutingRules, object.Budgets = t.Aliases, t.RoutingRules, t.Budgets
+		object.Chains = t.Chains
 		return now.With(object)
 	default:
 		return now.With(object)

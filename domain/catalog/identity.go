@@ -21,6 +21,7 @@ const (
 	KindAlias       Kind = "alias"
 	KindRoutingRule Kind = "routing_rule"
 	KindBudget      Kind = "budget"
+	KindTenantChain Kind = "tenant_chain"
 	KindKey         Kind = "key"
 )
 
@@ -28,18 +29,20 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindProvider, KindDeployment, KindModel, KindChain, KindClass,
-		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindKey,
+		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindTenantChain, KindKey,
 	}
 }
 
 // owned reports whether objects of the kind belong to a tenant.
-func (k Kind) owned() bool { return k == KindAlias || k == KindRoutingRule || k == KindBudget }
+func (k Kind) owned() bool { return slices.Contains(ownedKinds, k) }
+
+var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindTenantChain}
 
 // ObjectID names one object by its canonical id, within its kind: a model and an
 // alias of the same name are never taken for each other (C8).
 type ObjectID struct {
 	Kind Kind
-	// Tenant is the owner of an alias, a rule or a budget; empty for other kinds.
+	// Tenant is the owner of an alias, a rule, a budget or a chain of its own; empty for other kinds.
 	Tenant string
 	// Name is the id, slug, name or match; a budget's is Budget.ID.
 	Name string
@@ -74,6 +77,8 @@ func (id ObjectID) Stream() string {
 		return ruleStream(id.Tenant, id.Name)
 	case KindBudget:
 		return budgetStream(id.Tenant, id.Name)
+	case KindTenantChain:
+		return chainStream(id.Tenant, id.Name)
 	case KindKey:
 		return KeyStream(id.Name)
 	}
@@ -110,7 +115,7 @@ func ParseObjectID(text string) (ObjectID, error) {
 }
 
 // Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tenant,
-// TenantAlias, TenantRule or TenantBudget.
+// TenantAlias, TenantRule, TenantBudget or ChainOverride.
 func Identify(value any) ObjectID {
 	switch v := value.(type) {
 	case Provider:
@@ -131,6 +136,8 @@ func Identify(value any) ObjectID {
 		return ObjectID{Kind: KindRoutingRule, Tenant: v.Tenant, Name: v.Match}
 	case TenantBudget:
 		return ObjectID{Kind: KindBudget, Tenant: v.Tenant, Name: v.ID()}
+	case ChainOverride:
+		return ObjectID{Kind: KindTenantChain, Tenant: v.Tenant, Name: v.Model}
 	}
 	panic(fmt.Sprintf("catalog: %T is no object", value))
 }

@@ -210,8 +210,16 @@ type Tenant struct {
 	Aliases           []Alias       `json:"aliases,omitempty"`
 	RoutingRules      []RoutingRule `json:"routing_rules,omitempty"`
 	Budgets           []Budget      `json:"budgets,omitempty"`
+	Chains            []TenantChain `json:"chains,omitempty"`
 	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
 	Retention         Retention     `json:"retention,omitzero"`
+}
+
+// TenantChain is an organization's own chain for a model, in the place of the
+// operator's. Without one the operator's holds; an empty one is none (C4).
+type TenantChain struct {
+	Model string `json:"model"`
+	Chain []Rung `json:"chain"`
 }
 
 // Budget is one limit of an organization; exactly one of LimitUSD, Requests and

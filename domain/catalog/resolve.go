@@ -98,13 +98,13 @@ func (s *Snapshot) Resolve(ask Ask) (Plan, error) {
 		return s.resolveChain(ask, chain, tenant)
 	}
 	if model, ok := s.models[ask.Name]; ok {
-		return s.plan(ask, []position{{model: model}})
+		return s.plan(ask, []position{{model: model}}, tenant)
 	}
 	if model, ok := tenant.aliases[ask.Name]; ok {
 		if model == nil {
 			return Plan{}, &AliasError{Name: ask.Name}
 		}
-		return s.plan(ask, []position{{model: model}})
+		return s.plan(ask, []position{{model: model}}, tenant)
 	}
 	if class, ok := s.classNamed(ask.Name); ok {
 		return s.resolveClass(ask, class, tenant)
@@ -118,6 +118,8 @@ type tenantNames struct {
 	rules map[string][]string
 	// aliases maps to nil where nothing fits.
 	aliases map[string]*Model
+	// own are the models whose chain is the tenant's own (C4).
+	own map[string]*Model
 }
 
 func (s *Snapshot) resolveClass(ask Ask, class string, tenant *tenantNames) (Plan, error) {
@@ -149,14 +151,14 @@ func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames) (P
 		}
 		positions = append(positions, position{model: model, name: name})
 	}
-	return s.plan(ask, positions)
+	return s.plan(ask, positions, tenant)
 }
 
 // plan lays positions out as stages. A position that resolves to nothing is a skip,
 // and a chain of which nothing is left is not found.
-func (s *Snapshot) plan(ask Ask, positions []position) (Plan, error) {
+func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames) (Plan, error) {
 	plan := Plan{RequestedModel: ask.Name}
-	x := expansion{snapshot: s, visited: map[string]bool{}}
+	x := expansion{snapshot: s, own: tenant.own, visited: map[string]bool{}}
 	for _, p := range positions {
 		switch {
 		case p.model == nil:
@@ -180,8 +182,8 @@ func (s *Snapshot) plan(ask Ask, positions []position) (Plan, error) {
 	return plan, nil
 }
 
-func (s *Snapshot) expand(m *Model) ([]Stage, error) {
-	x := expansion{snapshot: s, visited: map[string]bool{m.Slug: true}}
+func (s *Snapshot) expand(m *Model, own map[string]*Model) ([]Stage, error) {
+	x := expansion{snapshot: s, own: own, visited: map[string]bool{m.Slug: true}}
 	if err := x.expand(m); err != nil {
 		return nil, err
 	}
@@ -193,12 +195,19 @@ func (s *Snapshot) expand(m *Model) ([]Stage, error) {
 // (N17).
 type expansion struct {
 	snapshot *Snapshot
-	visited  map[string]bool
-	stages   []Stage
-	rungs    int
+	// own are the models whose chain is the asking organization's own. It takes the
+	// place of the operator's whole: what it cannot serve is never served by the
+	// inherited one (C6).
+	own     map[string]*Model
+	visited map[string]bool
+	stages  []Stage
+	rungs   int
 }
 
 func (x *expansion) expand(m *Model) error {
+	if own := x.own[m.Slug]; own != nil {
+		m = own
+	}
 	var rungs []Candidate
 	for _, rung := range m.Chain {
 		if x.rungs == MaxRungs {

@@ -123,6 +123,17 @@ func (s *Snapshot) nameTenants() {
 				names.rules[r.Match] = r.Chain
 			}
 		}
+		for _, c := range t.Chains {
+			// Of a model that is gone, the chain is nobody's.
+			if m := s.models[c.Model]; m != nil {
+				if names.own == nil {
+					names.own = make(map[string]*Model, len(t.Chains))
+				}
+				own := *m
+				own.Chain = c.Chain
+				names.own[m.Slug] = &own
+			}
+		}
 		s.names[t.ID] = names
 	}
 }

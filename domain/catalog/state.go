@@ -39,6 +39,7 @@ type State struct {
 	aliases     map[string]owned[Alias]
 	rules       map[string]owned[RoutingRule]
 	budgets     map[string]owned[Budget]
+	overrides   map[string]owned[TenantChain]
 	keys        map[string]Key
 	passedOver  map[Unknown]int64
 }
@@ -63,6 +64,7 @@ func NewState() *State {
 		aliases:     map[string]owned[Alias]{},
 		rules:       map[string]owned[RoutingRule]{},
 		budgets:     map[string]owned[Budget]{},
+		overrides:   map[string]owned[TenantChain]{},
 		keys:        map[string]Key{},
 		passedOver:  map[Unknown]int64{},
 	}
@@ -91,10 +93,7 @@ func (s *State) Fold(r Recorded) {
 	case ModelDefined, ModelRemoved, PolicyChanged, EquivalenceCertified, EquivalenceWithdrawn:
 		s.foldModel(e, r.At)
 	case ChainReplaced:
-		// Another owner's chain is an override and no part of this catalog.
-		if e.Owner == OperatorChain {
-			s.chains[e.Model] = e.Chain
-		}
+		s.foldChain(r.Stream, e)
 	case ClassDefined:
 		s.classes[e.Class.Name] = e.Class
 	case ClassRemoved:
@@ -121,6 +120,19 @@ func (s *State) Fold(r Recorded) {
 		edit(s.keys, e.Key, func(k *Key) { k.RevokedAt = e.RevokedAt })
 	case Unknown:
 		s.passedOver[e]++
+	}
+}
+
+// foldChain takes in a whole chain. An organization's empty one is a reset: it has
+// no override any more (C4).
+func (s *State) foldChain(stream string, e ChainReplaced) {
+	switch {
+	case e.Owner == OperatorChain:
+		s.chains[e.Model] = e.Chain
+	case len(e.Chain) == 0:
+		delete(s.overrides, stream)
+	default:
+		s.overrides[stream] = owned[TenantChain]{e.Owner, TenantChain{Model: e.Model, Chain: e.Chain}}
 	}
 }
 
@@ -194,8 +206,10 @@ func (s *State) Objects() Objects {
 		o.Models = append(o.Models, m)
 	}
 	aliases, rules, budgets := byTenant(s.aliases), byTenant(s.rules), byTenant(s.budgets)
+	overrides := byTenant(s.overrides)
 	for id, t := range s.tenants {
 		t.Aliases, t.RoutingRules, t.Budgets = aliases[id], rules[id], budgets[id]
+		t.Chains = overrides[id]
 		o.Tenants = append(o.Tenants, t)
 	}
 	return o.Canonical()
@@ -253,6 +267,7 @@ func (o Objects) Canonical() Objects {
 			t.Aliases[j].Capabilities = set(t.Aliases[j].Capabilities)
 		}
 		t.RoutingRules = sorted(t.RoutingRules, func(r RoutingRule) string { return r.Match })
+		t.Chains = sorted(t.Chains, func(c TenantChain) string { return c.Model })
 		t.Budgets = sorted(t.Budgets, Budget.ID)
 		for j := range t.Budgets {
 			t.Budgets[j].LimitUSD = canonicalUSD(t.Budgets[j].LimitUSD)

@@ -43,6 +43,7 @@ func Validate(o Objects) []Problem {
 		deployments: map[string]bool{},
 		models:      map[string]bool{},
 		exactModels: map[string]Model{},
+		bySlug:      map[string]Model{},
 	}
 	for i, p := range o.Providers {
 		v.provider(at("providers", i), p)
@@ -82,6 +83,7 @@ type validation struct {
 	models      map[string]bool
 	// exactModels is the first model that uses a deployment.
 	exactModels map[string]Model
+	bySlug      map[string]Model
 }
 
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }

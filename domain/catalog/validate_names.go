@@ -11,6 +11,7 @@ import (
 func (v *validation) modelHead(path string, m Model) {
 	v.name(path+".slug", m.Slug)
 	v.once(path+".slug", "model", m.Slug, v.models)
+	v.bySlug[m.Slug] = m
 	v.name(path+".exact_model", m.ExactModel)
 }
 
@@ -105,11 +106,19 @@ func (v *validation) reference(path string, m Model, model string, direct, refer
 // expansions refuses what would be an error for every request (N18).
 func (v *validation) expansions(o Objects) {
 	snapshot := newSnapshot(o)
-	for i := range o.Models {
-		if _, err := snapshot.expand(&o.Models[i]); err != nil {
+	check := func(path string, m *Model, own map[string]*Model) {
+		if _, err := snapshot.expand(m, own); err != nil {
 			var bound *ExpansionError
 			errors.As(err, &bound)
-			v.fail(at("models", i)+".chain", "with everything it refers to it has more than %d %s", bound.Limit, bound.Bound)
+			v.fail(path+".chain", "with everything it refers to it has more than %d %s", bound.Limit, bound.Bound)
+		}
+	}
+	for i := range o.Models {
+		check(at("models", i), &o.Models[i], nil)
+	}
+	for i, t := range o.Tenants {
+		for j, c := range t.Chains {
+			check(at("tenants", i)+"."+at("chains", j), snapshot.models[c.Model], snapshot.names[t.ID].own)
 		}
 	}
 }
@@ -178,8 +187,8 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	if t.Tier != "" {
 		v.id(path+".tier", t.Tier)
 	}
-	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets)); n > maxPerTenant {
-		v.fail(path, "has more than %d aliases, rules or budgets", maxPerTenant)
+	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Chains)); n > maxPerTenant {
+		v.fail(path, "has more than %d aliases, rules, budgets or chains", maxPerTenant)
 		return
 	}
 	aliases, rules, budgets := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -194,6 +203,26 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	}
 	for i, b := range t.Budgets {
 		v.budget(path+"."+at("budgets", i), b, budgets)
+	}
+	v.overrides(path, t)
+}
+
+// overrides checks a tenant's own chains by the rules of the models' chains.
+func (v *validation) overrides(path string, t Tenant) {
+	seen := map[string]bool{}
+	for i, c := range t.Chains {
+		p := path + "." + at("chains", i)
+		v.once(p+".model", "a chain for", c.Model, seen)
+		m, ok := v.bySlug[c.Model]
+		switch {
+		case !ok:
+			v.fail(p+".model", "model %s does not exist", shown(c.Model))
+		case t.ID == OperatorChain:
+			v.fail(p, "the tenant %s cannot have chains of its own: its chains would have the operator's streams", shown(t.ID))
+		default:
+			m.Chain = c.Chain
+			v.chain(p, m)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ const maxBodyBytes = 1 << 20
 
 func (a *API) bind(r resource, handle func(context.Context, *call, target) *edge.Reply) handler {
 	return func(ctx context.Context, c *call) *edge.Reply {
-		return handle(ctx, c, target{resource: r, id: r.id(c.Params)})
+		return handle(ctx, c, target{resource: r, id: r.id(c.Params), visible: c.Query.Get("view") == "caller"})
 	}
 }
 
@@ -31,6 +32,9 @@ type target struct {
 	// list is set when the request was sent to the list that the object stands in:
 	// the revision is then the list's (RFC 9110: If-Match is about what was addressed).
 	list *listing
+	// visible is set by ?view=caller: the editor neither sees nor touches the rungs of
+	// masked deployments (C7, X1).
+	visible bool
 }
 
 func (t target) revision(s *catalog.State) int64 {
@@ -79,7 +83,7 @@ func (a *API) patch(ctx context.Context, c *call, t target) *edge.Reply {
 // (C2). next makes the whole object that is wanted of the current one.
 func (a *API) write(ctx context.Context, c *call, t target, expected *int64, next func(current any, exists bool) (config.Document, error)) *edge.Reply {
 	status := http.StatusOK
-	_, err := config.Change(ctx, a.Log, a.Catalog, c.by, a.Now(), func(state *catalog.State) (catalog.Objects, error) {
+	plan, err := config.Change(ctx, a.Log, a.Catalog, c.by, a.Now(), func(state *catalog.State) (catalog.Objects, error) {
 		objects := state.Objects()
 		current, exists := objects.Find(t.id)
 		if err := t.match(state, exists, expected); err != nil {
@@ -99,10 +103,13 @@ func (a *API) write(ctx context.Context, c *call, t target, expected *int64, nex
 		if catalog.Identify(value) != t.id {
 			return objects, badField("", "the body names another object than the address, "+t.id.String())
 		}
-		return objects.With(value)
+		return t.place(objects, value)
 	})
 	if err != nil {
 		return a.refuse(t.within(err))
+	}
+	if plan.Empty() {
+		status = http.StatusOK
 	}
 	return a.show(ctx, t, status)
 }
@@ -248,6 +255,9 @@ func (a *API) show(ctx context.Context, t target, status int) *edge.Reply {
 		revision = t.revision(state)
 		value, ok := objects.Find(t.id)
 		if !ok {
+			value, ok = noOverride(objects, t.id)
+		}
+		if !ok {
 			return notFound(t.id.String(), revision)
 		}
 		var err error
@@ -266,12 +276,9 @@ func (a *API) show(ctx context.Context, t target, status int) *edge.Reply {
 func (a *API) render(objects catalog.Objects, t target, value any, revision int64) ([]byte, error) {
 	switch v := value.(type) {
 	case catalog.ModelChain:
-		state, rungs := catalog.JudgeChain(objects, v.Chain, a.Holds)
-		value = struct {
-			catalog.ModelChain
-			State catalog.ChainState  `json:"state"`
-			Rungs []catalog.RungState `json:"rungs"`
-		}{v, state, rungs}
+		value = a.judged(objects, t, v.Chain)
+	case catalog.ChainOverride:
+		value = a.judged(objects, t, v.Chain)
 	case catalog.Deployment:
 		if t.part == "prices" {
 			value = v.Prices
@@ -286,6 +293,65 @@ func (a *API) render(objects catalog.Objects, t target, value any, revision int6
 		return nil, err
 	}
 	return sjson.SetBytes(text, "revision", revision)
+}
+
+// shownChain is a chain as it was written, and what became of it (C5).
+type shownChain struct {
+	Chain []catalog.Rung      `json:"chain"`
+	State catalog.ChainState  `json:"state"`
+	Rungs []catalog.RungState `json:"rungs"`
+}
+
+func (a *API) judged(objects catalog.Objects, t target, chain []catalog.Rung) shownChain {
+	state, rungs := catalog.JudgeChain(objects, chain, a.Holds)
+	if len(chain) == 0 {
+		chain = []catalog.Rung{}
+		if t.id.Kind == catalog.KindTenantChain {
+			state = catalog.NoOverride
+		}
+	}
+	if t.visible {
+		hidden := objects.Masked
+		chain = catalog.VisibleRungs(chain, hidden)
+		rungs = slices.DeleteFunc(rungs, func(r catalog.RungState) bool { return hidden(r.Rung) })
+	}
+	return shownChain{chain, state, rungs}
+}
+
+// place puts what was written into the catalog. An organization's empty chain is
+// the reset of its override (C4). What the editor did not see stays (C7).
+func (t target) place(objects catalog.Objects, value any) (catalog.Objects, error) {
+	switch v := value.(type) {
+	case catalog.ModelChain:
+		if t.visible {
+			if stored, ok := objects.Find(t.id); ok {
+				v.Chain = catalog.KeepHidden(stored.(catalog.ModelChain).Chain, v.Chain, objects.Masked)
+			}
+		}
+		return objects.With(v)
+	case catalog.ChainOverride:
+		if len(v.Chain) == 0 {
+			return objects.Without(t.id)
+		}
+		if t.visible {
+			if stored, ok := objects.Find(t.id); ok {
+				v.Chain = catalog.KeepHidden(stored.(catalog.ChainOverride).Chain, v.Chain, objects.Masked)
+			}
+		}
+		return objects.With(v)
+	}
+	return objects.With(value)
+}
+
+// noOverride stands for an organization's chain that is not there: that is a state
+// and not an error (C5), as long as both of its ends exist.
+func noOverride(o catalog.Objects, id catalog.ObjectID) (any, bool) {
+	if id.Kind != catalog.KindTenantChain {
+		return nil, false
+	}
+	_, tenant := o.Find(catalog.ObjectID{Kind: catalog.KindTenant, Name: id.Tenant})
+	_, model := o.Find(catalog.ObjectID{Kind: catalog.KindModel, Name: id.Name})
+	return catalog.ChainOverride{Tenant: id.Tenant, TenantChain: catalog.TenantChain{Model: id.Name}}, tenant && model
 }
 
 // shownPolicy is a policy as it was written, and as it holds with the defaults

@@ -1,0 +1,35 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
+)
+
+// A chain begins with a direct rung that can be called, or it serves nothing: a
+// deleted credential never makes a reference the first rung (C5, C6).
+func TestChainStates_C5_C6(t *testing.T) {
+	a := []catalog.Rung{{Deployment: "a@east"}, {Model: "b"}, {Deployment: "a@west"}}
+	for _, c := range []struct {
+		name  string
+		chain []catalog.Rung
+		held  bool
+		want  catalog.ChainState
+		first string
+	}{
+		{"empty", nil, true, catalog.EmptyChain, ""},
+		{"its first rung is there", a, true, catalog.AvailableChain, ""},
+		{"a reference would be the first", a, false, catalog.UnavailableChain, "credential_missing"},
+		{"a provider without keys needs none", []catalog.Rung{{Deployment: "a@west"}}, false, catalog.AvailableChain, ""},
+		{"nothing is there", []catalog.Rung{{Deployment: "gone"}}, true, catalog.UnavailableChain, "unresolved"},
+		{"the second serves", []catalog.Rung{{Deployment: "gone"}, {Deployment: "a@west"}}, true, catalog.AvailableChain, "unresolved"},
+	} {
+		state, rungs := catalog.JudgeChain(fixture(), c.chain, func(*catalog.Provider, string) bool { return c.held })
+		if state != c.want || len(rungs) != len(c.chain) {
+			t.Errorf("%s: %s %+v, want %s", c.name, state, rungs, c.want)
+		}
+		if len(rungs) > 0 && rungs[0].Unusable != c.first {
+			t.Errorf("%s: the first rung is %q, want %q", c.name, rungs[0].Unusable, c.first)
+		}
+	}
+}
