@@ -9,6 +9,7 @@ var catalogEvents = []definition{
 	define[catalog.DeploymentDefined]("deployment_defined"),
 	define[catalog.DeploymentRemoved]("deployment_removed"),
 	define[catalog.PriceSet]("price_set"),
+	define[catalog.PriceCorrected]("price_corrected"),
 	define[catalog.ModelDefined]("model_defined"),
 	define[catalog.ModelRemoved]("model_removed"),
 	define[catalog.PolicyChanged]("policy_changed"),

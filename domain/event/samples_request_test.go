@@ -53,7 +53,7 @@ var requestSamples = []Event{
 		Attempt: 2, Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Provider: "bedrock-east", Model: "fable-5",
 		Deployment: "fable-5@bedrock", CredentialOwner: request.Workspace, FallbackKind: request.ModelChange, Masked: true,
 		Basis: usage.BasisReported, Usage: sampleUsage,
-		Amounts:  request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1},
+		Amounts: request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1}, Waived: true,
 		Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"}, Failure: failure.StreamTruncated, DurationMS: 1234,
 	},
 	request.ReservationReleased{Attempt: 1, Released: 17_952_000},

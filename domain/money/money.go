@@ -75,6 +75,16 @@ func (n NanoUSD) USD() decimal.Decimal {
 	return decimal.New(int64(n), -amountPlaces)
 }
 
+// Scale is the amount times a ratio of two others, as a share of a cost is when the
+// cost changes. No operand may be negative, and whole not zero.
+func (n NanoUSD) Scale(part, whole NanoUSD) (NanoUSD, error) {
+	if n < 0 || part < 0 || whole <= 0 {
+		return 0, ErrNegative
+	}
+	hi, lo := bits.Mul64(uint64(n), uint64(part))
+	return nearest(hi, lo, uint64(whole))
+}
+
 // sum adds products exactly: 128 bits of rate x tokens, in 10^-18 USD.
 type sum struct{ hi, lo uint64 }
 
@@ -95,12 +105,15 @@ const perNano = 1_000_000_000
 
 // round is the one rounding place of the project: to whole nano-USD, half away
 // from zero (M1). Everything before it is exact.
-func (s sum) round() (NanoUSD, error) {
-	if s.hi >= perNano {
+func (s sum) round() (NanoUSD, error) { return nearest(s.hi, s.lo, perNano) }
+
+// nearest divides 128 bits and rounds half away from zero.
+func nearest(hi, lo, divisor uint64) (NanoUSD, error) {
+	if hi >= divisor {
 		return 0, ErrOverflow
 	}
-	quotient, remainder := bits.Div64(s.hi, s.lo, perNano)
-	if remainder >= perNano/2 {
+	quotient, remainder := bits.Div64(hi, lo, divisor)
+	if remainder >= divisor-remainder {
 		quotient++
 	}
 	if quotient > math.MaxInt64 {

@@ -122,6 +122,18 @@ func (p Prices) Cost(u usage.Usage) (NanoUSD, error) {
 	return total(part{t.input, fresh}, part{t.cacheRead, cached}, part{t.cacheWrite5m, w5}, part{t.cacheWrite1h, w1}, part{t.output, output})
 }
 
+// CostOf is Cost for usage that a settlement has to be made of whatever it says:
+// parts that exceed their whole contradict themselves, but the totals are still the
+// provider's word, so they are priced in full rather than turned into a credit. exact
+// is false then.
+func (p Prices) CostOf(u usage.Usage) (cost NanoUSD, exact bool, err error) {
+	if cost, err = p.Cost(u); err == nil {
+		return cost, true, nil
+	}
+	cost, err = p.Cost(usage.Usage{Input: u.Input, Output: u.Output})
+	return cost, false, err
+}
+
 // part is a number of tokens at a rate.
 type part struct {
 	rate   *decimal.Decimal

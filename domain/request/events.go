@@ -156,6 +156,9 @@ type AttemptSettled struct {
 	Basis usage.Basis `json:"basis"`
 	Usage usage.Usage `json:"usage"`
 	Amounts
+	// Waived is an attempt that served nothing: whatever it cost, the customer is not
+	// charged, and a price correction does not charge it either (M5).
+	Waived bool `json:"waived,omitempty"`
 	// Reserved is the hold that this settlement replaces.
 	Reserved money.NanoUSD `json:"reserved_nanousd"`
 	Holds    []string      `json:"holds,omitempty"`
@@ -178,6 +181,14 @@ func (a Amounts) Add(b Amounts) Amounts {
 	return Amounts{
 		List: a.List + b.List, Charge: a.Charge + b.Charge, ProviderCost: a.ProviderCost + b.ProviderCost,
 		Subsidy: a.Subsidy + b.Subsidy, Surcharge: a.Surcharge + b.Surcharge,
+	}
+}
+
+// Sub is the difference, field by field; the only amounts that may be negative.
+func (a Amounts) Sub(b Amounts) Amounts {
+	return Amounts{
+		List: a.List - b.List, Charge: a.Charge - b.Charge, ProviderCost: a.ProviderCost - b.ProviderCost,
+		Subsidy: a.Subsidy - b.Subsidy, Surcharge: a.Surcharge - b.Surcharge,
 	}
 }
 

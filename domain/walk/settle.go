@@ -34,7 +34,7 @@ func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report) {
 		// provider bills it, the customer is not charged (M7).
 		s.Usage = r.Usage
 		s.Amounts, s.Basis = price(a.reserved, r.Usage, s.Basis)
-		s.Charge = 0
+		s.Charge, s.Waived = 0, true
 	case f.PossiblyBilled:
 		s.Basis, s.Usage = usage.BasisUnknown, r.Usage
 	}
@@ -74,15 +74,12 @@ func settlementUsage(res request.AttemptReserved, r Report, whole bool, inputTok
 // price turns usage into the five amounts (M7), at the prices that were fixed when
 // the attempt was reserved (M4).
 func price(res request.AttemptReserved, u usage.Usage, basis usage.Basis) (request.Amounts, usage.Basis) {
-	cost, err := res.Prices.Cost(u)
-	if err != nil {
-		// Parts that exceed their whole contradict themselves. The totals are still
-		// the provider's word: price them in full rather than invent a credit.
-		cost, err = res.Prices.Cost(usage.Usage{Input: u.Input, Output: u.Output})
-		basis = usage.BasisEstimated
-	}
-	if err != nil {
+	cost, exact, err := res.Prices.CostOf(u)
+	switch {
+	case err != nil:
 		return request.Amounts{}, usage.BasisUnknown
+	case !exact:
+		basis = usage.BasisEstimated
 	}
 	return amounts(res.CredentialOwner, cost), basis
 }
