@@ -44,7 +44,8 @@ func (a *aggregate) Add(c *neutral.Chunk) error {
 	if !ok || c.Dialect != neutral.Responses {
 		return errNotResponses
 	}
-	e := readFrame(doc)
+	var e frame
+	e.read(doc)
 	if e.response.IsObject() {
 		a.response = []byte(e.response.Raw)
 	} else if e.item.IsObject() && len(a.items) < maxItems {

@@ -29,6 +29,9 @@ type streamDecoder struct {
 	frames *sse.Reader
 	tally  neutral.Tally
 	facts  facts
+	// event is the one that is being read: the table of readers would have each event
+	// on the heap.
+	event frame
 	// finished is set by the terminal event, which is the last one.
 	finished bool
 }
@@ -110,8 +113,8 @@ type frame struct {
 	item, part, response, err             gjson.Result
 }
 
-func readFrame(doc gjson.Result) frame {
-	var f frame
+func (f *frame) read(doc gjson.Result) {
+	*f = frame{}
 	doc.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "type":
@@ -143,7 +146,6 @@ func readFrame(doc gjson.Result) frame {
 		}
 		return true
 	})
-	return f
 }
 
 // decode reads one event's facts and gives its name. An event that is not what the
@@ -154,7 +156,8 @@ func (d *streamDecoder) decode(event sse.Event) (string, *failure.Failure) {
 	if !ok {
 		return "", payload("malformed_event")
 	}
-	e := readFrame(doc)
+	e := &d.event
+	e.read(doc)
 	if e.kind == "" {
 		e.kind = string(event.Name)
 	}
@@ -166,11 +169,11 @@ func (d *streamDecoder) decode(event sse.Event) (string, *failure.Failure) {
 	case e.kind == "":
 		return "", payload("malformed_event")
 	case known:
-		if bad := kind.read(d, &e); bad != nil {
+		if bad := kind.read(d, e); bad != nil {
 			return "", bad
 		}
 	default:
-		d.unknown(&e)
+		d.unknown(e)
 	}
 	if len(d.facts.events) == 0 {
 		d.facts.event(neutral.Event{Kind: neutral.Opaque})
