@@ -26,7 +26,7 @@ var catalogSamples = []Event{
 		ID: "bedrock-east", Protocol: catalog.Bedrock, BaseURL: "https://bedrock.example.test", Region: "us-east-1",
 		Keys: []catalog.ProviderKey{
 			{ID: "k1", Env: "BEDROCK_KEY"},
-			{ID: "aws", EnvAccessKey: "AWS_ACCESS_KEY_ID", EnvSecretKey: "AWS_SECRET_ACCESS_KEY"},
+			{ID: "aws", EnvAccessKey: "AWS_ACCESS_KEY_ID", EnvSecretKey: "AWS_SECRET_ACCESS_KEY", EnvSessionToken: "AWS_SESSION_TOKEN"},
 		},
 		KeyStrategy: catalog.Failover, OnClientCancel: catalog.Drain,
 	}},
