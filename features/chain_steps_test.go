@@ -39,10 +39,11 @@ type chainWorld struct {
 // CacheEstimate implements walk.World.
 func (w *chainWorld) CacheEstimate(r *walk.Rung) float64 { return w.cached[r.Deployment.ID] }
 
-// allSecrets holds every key that a provider names.
+// allSecrets holds every key but the one called "missing".
 type allSecrets struct{}
 
-func (allSecrets) Holds(*catalog.Provider, string) bool { return true }
+// Holds implements health.Secrets.
+func (allSecrets) Holds(_ *catalog.Provider, keyID string) bool { return keyID != "missing" }
 
 func (s *chainScene) reset() {
 	*s = chainScene{req: walkRequest(), limit: 10 * time.Minute, now: noon}

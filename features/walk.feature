@@ -209,9 +209,9 @@ Feature: The exact moves of a request
   @W15
   Scenario: A provider whose credential this worker lacks is skipped
     Given the chain
-      | route | keys |
-      | a     | none |
-      | b     | k1   |
+      | route | keys    |
+      | a     | missing |
+      | b     | k1      |
     When the calls end
       | route | endings |
       | b     | ok      |

@@ -278,6 +278,10 @@ func (e *entry) settle(now time.Time) {
 // Credentials implements walk.World: the keys whose secrets this worker holds, in
 // their configured order, and until when each is parked (W18).
 func (r *Registry) Credentials(p *catalog.Provider) []walk.Credential {
+	if len(p.Keys) == 0 {
+		// A provider that asks for no key is called without one.
+		return []walk.Credential{{}}
+	}
 	creds := make([]walk.Credential, 0, len(p.Keys))
 	for _, k := range p.Keys {
 		if r.config.Secrets.Holds(p, k.ID) {

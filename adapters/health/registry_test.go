@@ -344,3 +344,11 @@ func TestSweepForgetsRemovedRoutes(t *testing.T) {
 		<-done
 	})
 }
+
+// TestAProviderWithoutKeysIsCalledWithoutOne: local model servers ask for none.
+func TestAProviderWithoutKeysIsCalledWithoutOne(t *testing.T) {
+	creds := newRegistry().Credentials(&catalog.Provider{ID: "local"})
+	if len(creds) != 1 || creds[0].ID != "" {
+		t.Errorf("credentials %+v", creds)
+	}
+}

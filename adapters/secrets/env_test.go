@@ -100,3 +100,15 @@ func TestSecretsAreNeverPrinted_C14(t *testing.T) {
 		}
 	}
 }
+
+// TestAProviderWithoutKeysNeedsNone: a key that is not among those of a provider
+// that has some is still missing.
+func TestAProviderWithoutKeysNeedsNone(t *testing.T) {
+	env := NewEnv()
+	if _, err := env.Lookup(&catalog.Provider{ID: "local"}, ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := env.Lookup(&catalog.Provider{ID: "p", Keys: []catalog.ProviderKey{{ID: "k1", Env: "X"}}}, ""); err == nil {
+		t.Error("a nameless key of a provider with keys was found")
+	}
+}
