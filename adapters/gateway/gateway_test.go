@@ -438,3 +438,16 @@ func TestWhatNobodyGotIsNotCharged_M7(t *testing.T) {
 	}
 	b.Log.NothingHeld(t)
 }
+
+func TestARequestThatTheEdgeRefusedIsOnRecord_A9(t *testing.T) {
+	b := gatewaytest.New(t, "fake-ok")
+	e := apierror.New(apierror.InvalidRequest)
+	e.Param = "x-sluice-max-attempts"
+	out := b.Refuse(t.Context(), gateway.Incoming{Dialect: b.Dialect(), Key: b.Key, Snapshot: b.Snapshot()}, e)
+	if out.Err == nil || out.Err.RequestID == "" || out.Err.Param != "x-sluice-max-attempts" {
+		t.Errorf("got %+v", out.Err)
+	}
+	if diff := cmp.Diff([]string{"request_refused"}, b.Log.Moves(t)); diff != "" {
+		t.Error(diff)
+	}
+}

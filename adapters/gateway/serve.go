@@ -153,6 +153,12 @@ func Unresolved(err error) *apierror.Error {
 	return e
 }
 
+// Refuse turns away a request that the edge could not even hand over: it is on
+// record like any other refusal (A9).
+func (g *Gateway) Refuse(ctx context.Context, in Incoming, e *apierror.Error) *Outcome {
+	return g.newWalker(in).refuse(ctx, "", e)
+}
+
 // refuse turns a request away before its walk: one event, one commit (A9).
 func (w *walker) refuse(ctx context.Context, model string, e *apierror.Error) *Outcome {
 	refused := request.RequestRefused{

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
 	"github.com/sluice-gateway/sluice/adapters/dialect/embeddings"
 	"github.com/sluice-gateway/sluice/adapters/dialect/messages"
@@ -28,6 +29,7 @@ type Catalog interface {
 // Server is what answers inference requests.
 type Server interface {
 	Serve(ctx context.Context, in gateway.Incoming) *gateway.Outcome
+	Refuse(ctx context.Context, in gateway.Incoming, e *apierror.Error) *gateway.Outcome
 }
 
 // Log reads one request's own events.

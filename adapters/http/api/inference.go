@@ -24,13 +24,13 @@ func (a *API) inference(in dialect.Inbound) handler {
 // serve hands a request to the gateway.
 func (a *API) serve(ctx context.Context, c *call, in dialect.Inbound) *edge.Reply {
 	controls, bad := controlsOf(c.Header)
-	if bad != nil {
-		return a.fail(c.Request, bad)
-	}
-	out := a.Gateway.Serve(ctx, gateway.Incoming{
+	request := gateway.Incoming{
 		Dialect: in, Body: c.Body, Key: c.key, Snapshot: c.snapshot, Controls: controls, Flags: flagsOf(c.Header), At: a.Now(),
-	})
-	return a.reply(c.Request, out)
+	}
+	if bad != nil {
+		return a.reply(c.Request, a.Gateway.Refuse(ctx, request, bad))
+	}
+	return a.reply(c.Request, a.Gateway.Serve(ctx, request))
 }
 
 // voice is the dialect in which a path's errors are said, also where there is no
