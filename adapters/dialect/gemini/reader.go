@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -30,6 +31,7 @@ type reader struct {
 	open *partialCall
 
 	doc []byte
+	at  rawjson.Cursor
 	// Memory that is used again for each response.
 	events []neutral.Event
 	arena  []byte
@@ -48,13 +50,12 @@ const maxArena = 64 << 10
 func (r *reader) add(e neutral.Event) { r.events = append(r.events, e) }
 
 // read reads one response into r.events, which are valid until the next one.
-func (r *reader) read(doc []byte) (f *failure.Failure) {
+func (r *reader) read(doc []byte) *failure.Failure {
 	r.doc, r.events, r.arena = doc, r.events[:0], r.arena[:0]
 	if cap(r.arena) > maxArena {
 		r.arena = nil
 	}
-	root, ok := rawjson.Parse(doc)
-	switch {
+	switch _, ok := rawjson.Parse(doc); {
 	case !ok && stated(doc).given():
 		// An error in a list, as it stands in a stream without SSE.
 		return inStream(doc)
@@ -65,37 +66,13 @@ func (r *reader) read(doc []byte) (f *failure.Failure) {
 		r.began = true
 		r.add(neutral.Event{Kind: neutral.Start})
 	}
-	var candidates, feedback, counts gjson.Result
-	root.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
-		case "error":
-			if !rawjson.IsNull(v) {
-				f = inStream(doc)
-			}
-		case "candidates":
-			candidates = v
-		case "promptFeedback":
-			feedback = v
-		case "usageMetadata":
-			counts = v
-		case "responseId":
-			if r.answerID == "" {
-				r.answerID = strings.Clone(v.Str)
-			}
-		}
-		return f == nil
-	})
+	counts, f := r.response()
 	if f != nil {
 		return f
 	}
-	if reason := feedback.Get("blockReason").Str; reason != "" && reason != "BLOCKED_REASON_UNSPECIFIED" {
-		return blocked(reason)
-	}
-	if f = r.candidates(candidates); f != nil {
-		return f
-	}
-	if counts.IsObject() {
-		r.add(neutral.Event{Kind: neutral.Usage, Usage: readUsage(counts)})
+	r.nameCalls()
+	if len(counts) > 0 && counts[0] == '{' {
+		r.add(neutral.Event{Kind: neutral.Usage, Usage: readUsage(view(counts))})
 	}
 	if len(r.events) == 0 {
 		r.add(neutral.Event{Kind: neutral.Opaque})
@@ -103,54 +80,86 @@ func (r *reader) read(doc []byte) (f *failure.Failure) {
 	return nil
 }
 
+// view reads a part of a document that was found to be JSON.
+func view(b []byte) gjson.Result { return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b))) }
+
+// response reads the members of a response. Usage comes last, whatever its place.
+func (r *reader) response() (counts []byte, f *failure.Failure) {
+	r.at = rawjson.NewCursor(r.doc)
+	r.at.Members(func(key []byte) bool {
+		switch string(key) {
+		case "error":
+			if r.at.Kind() != 'n' {
+				f = inStream(r.doc)
+			}
+		case "candidates":
+			f = r.candidates()
+		case "promptFeedback":
+			reason := view(r.at.Skip()).Get("blockReason").Str
+			if reason != "" && reason != "BLOCKED_REASON_UNSPECIFIED" {
+				f = blocked(reason)
+			}
+		case "usageMetadata":
+			counts = r.at.Skip()
+		case "responseId":
+			if id := r.at.Skip(); r.answerID == "" && id[0] == '"' {
+				r.answerID = string(id[1 : len(id)-1])
+			}
+		}
+		return f == nil
+	})
+	return counts, f
+}
+
 // candidates reads the one answer that was asked for.
-func (r *reader) candidates(list gjson.Result) (f *failure.Failure) {
-	if rawjson.IsNull(list) {
+func (r *reader) candidates() (f *failure.Failure) {
+	switch r.at.Kind() {
+	case 'n':
 		return nil
-	}
-	if !list.IsArray() {
+	case '[':
+	default:
 		return payload("malformed_candidates")
 	}
 	n := 0
-	list.ForEach(func(_, v gjson.Result) bool {
+	r.at.Elements(func() bool {
 		n++
-		if n > 1 || !v.IsObject() {
+		if n > 1 || r.at.Kind() != '{' {
 			f = payload("malformed_candidates")
 		} else {
-			f = r.candidate(v)
+			f = r.candidate()
 		}
 		return f == nil
 	})
 	return f
 }
 
-func (r *reader) candidate(v gjson.Result) (f *failure.Failure) {
-	var content, reason gjson.Result
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+func (r *reader) candidate() (f *failure.Failure) {
+	before := len(r.events)
+	var reason []byte
+	r.at.Members(func(key []byte) bool {
+		switch string(key) {
 		case "content":
-			content = v
+			return r.at.Members(func(key []byte) bool {
+				if string(key) == "parts" {
+					f = r.parts()
+				}
+				return f == nil
+			})
 		case "finishReason":
-			reason = v
+			reason = r.at.Skip()
 		}
 		return true
 	})
-	before := len(r.events)
-	content.ForEach(func(key, v gjson.Result) bool {
-		if key.Str == "parts" {
-			f = r.parts(v)
-		}
-		return f == nil
-	})
-	if f != nil {
-		return f
-	}
 	switch {
-	case reason.Type == gjson.String && reason.Str != "" && reason.Str != unspecified:
-		return r.stop(reason.Str)
-	case !rawjson.IsNull(reason) && reason.Type != gjson.String:
+	case f != nil:
+		return f
+	case len(reason) == 0 || reason[0] == 'n':
+	case reason[0] != '"':
 		return payload("malformed_finish_reason")
-	case r.ended && semantic(r.events[before:]):
+	case string(reason) != `""` && string(reason) != `"`+unspecified+`"`:
+		return r.stop(string(reason[1 : len(reason)-1]))
+	}
+	if r.ended && semantic(r.events[before:]) {
 		// Output after the end takes it back.
 		r.ended = false
 	}
@@ -185,16 +194,17 @@ func (r *reader) stop(reason string) *failure.Failure {
 	return nil
 }
 
-func (r *reader) parts(list gjson.Result) (f *failure.Failure) {
-	if !list.IsArray() {
-		if rawjson.IsNull(list) {
-			return nil
-		}
+func (r *reader) parts() (f *failure.Failure) {
+	switch r.at.Kind() {
+	case 'n':
+		return nil
+	case '[':
+	default:
 		return payload("malformed_parts")
 	}
-	list.ForEach(func(_, v gjson.Result) bool {
-		if v.IsObject() {
-			f = r.part(v)
+	r.at.Elements(func() bool {
+		if r.at.Kind() == '{' {
+			f = r.part()
 		} else {
 			f = payload("malformed_part")
 		}
@@ -204,68 +214,75 @@ func (r *reader) parts(list gjson.Result) (f *failure.Failure) {
 }
 
 // part reads one part: text, a thought, a call, or something that Google made.
-func (r *reader) part(v gjson.Result) *failure.Failure {
-	var p struct{ text, thought, call, seal, media, made gjson.Result }
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+func (r *reader) part() *failure.Failure {
+	var (
+		text, call, seal []byte
+		thought          bool
+		media, made      bool
+	)
+	r.at.Members(func(key []byte) bool {
+		switch string(key) {
 		case "text":
-			p.text = v
+			text = r.at.Skip()
 		case "thought":
-			p.thought = v
+			thought = r.at.Kind() == 't'
 		case "functionCall":
-			p.call = v
+			call = r.at.Skip()
 		case "thoughtSignature":
-			p.seal = v
+			seal = r.at.Skip()
 		case "inlineData", "fileData":
-			p.media = v
+			media = r.at.Kind() == '{'
 		case "executableCode", "codeExecutionResult":
-			p.made = v
+			made = r.at.Kind() == '{'
 		}
 		return true
 	})
-	if !rawjson.IsNull(p.call) {
-		return r.call(p.call, p.seal)
+	if len(call) > 0 && call[0] != 'n' {
+		return r.call(view(call), call, seal)
 	}
 	switch {
-	case p.text.Type == gjson.String:
-		kind := neutral.Text
-		if p.thought.Bool() {
-			kind = neutral.Reasoning
-		}
-		r.text(kind, p.text)
-	case !rawjson.IsNull(p.text):
+	case len(text) > 0 && text[0] == '"':
+		r.text(thought, text)
+	case len(text) > 0 && text[0] != 'n':
 		return payload("malformed_text")
-	case p.media.IsObject():
+	case media:
 		r.add(neutral.Event{Kind: neutral.Image, Index: r.images})
 		r.images++
-	case p.made.IsObject():
+	case made:
 		r.add(neutral.Event{Kind: neutral.Structure})
 	}
-	r.seal(p.seal, "")
+	r.seal(seal, "")
 	return nil
 }
 
-func (r *reader) text(kind neutral.Kind, v gjson.Result) {
-	if v.Str == "" {
+func (r *reader) text(thought bool, quoted []byte) {
+	if len(quoted) == len(`""`) {
 		return
 	}
-	e := neutral.Event{Kind: kind}
-	e.Text, r.arena = rawjson.Text(r.arena, r.doc, v)
+	e := neutral.Event{Kind: neutral.Text}
+	if thought {
+		e.Kind = neutral.Reasoning
+	}
+	e.Text, r.arena = rawjson.Unquoted(r.arena, quoted)
 	r.add(e)
 }
 
 // seal adds a part's signature. id says what it stood on.
-func (r *reader) seal(v gjson.Result, id string) {
-	if v.Type == gjson.String && v.Str != "" {
-		// The signature is kept beyond the response that it came in.
-		r.add(neutral.Event{Kind: neutral.ReasoningSeal, Seal: neutral.OpaqueReasoning{
-			Issuer: neutral.Generate, ID: id, Signature: strings.Clone(v.Str),
-		}})
+func (r *reader) seal(quoted []byte, id string) {
+	if len(quoted) <= len(`""`) || quoted[0] != '"' {
+		return
 	}
+	// The signature is kept beyond the response that it came in.
+	var signature []byte
+	signature, r.arena = rawjson.Unquoted(r.arena, quoted)
+	r.add(neutral.Event{Kind: neutral.ReasoningSeal, Seal: neutral.OpaqueReasoning{
+		Issuer: neutral.Generate, ID: id, Signature: string(signature),
+	}})
 }
 
-// call reads a function call: whole, or a piece of one whose arguments stream.
-func (r *reader) call(v, seal gjson.Result) *failure.Failure {
+// call reads a function call, of which raw is the text: whole, or a piece of one whose
+// arguments stream.
+func (r *reader) call(v gjson.Result, raw, seal []byte) *failure.Failure {
 	if !v.IsObject() {
 		return payload("malformed_function_call")
 	}
@@ -295,7 +312,7 @@ func (r *reader) call(v, seal gjson.Result) *failure.Failure {
 	case r.open == nil:
 		return payload("function_call_without_name")
 	case args.IsObject():
-		r.open.whole = r.doc[args.Index:rawjson.End(args)]
+		r.open.whole = raw[args.Index:rawjson.End(args)]
 	case !rawjson.IsNull(args):
 		return payload("malformed_arguments")
 	}
@@ -310,7 +327,7 @@ func (r *reader) call(v, seal gjson.Result) *failure.Failure {
 
 // beginCall opens a call. Its signature comes first, so that whoever keeps the answer
 // keeps it in front of the call that it stood on.
-func (r *reader) beginCall(name, id string, seal gjson.Result) *failure.Failure {
+func (r *reader) beginCall(name, id string, seal []byte) *failure.Failure {
 	if r.open != nil {
 		return cutCall()
 	}
@@ -319,7 +336,7 @@ func (r *reader) beginCall(name, id string, seal gjson.Result) *failure.Failure 
 	}
 	r.seal(seal, onCall)
 	r.open = &partialCall{}
-	r.add(neutral.Event{Kind: neutral.ToolCallStart, Index: r.calls, Tool: neutral.Tool{ID: r.callID(id), Name: name}})
+	r.add(neutral.Event{Kind: neutral.ToolCallStart, Index: r.calls, Tool: neutral.Tool{ID: strings.Clone(id), Name: name}})
 	r.calls++
 	return nil
 }
@@ -336,18 +353,28 @@ func (r *reader) closeCall() {
 // for the whole.
 const maxIDBytes = 28
 
+// nameCalls gives the calls of a response their ids: what they are made of may stand
+// behind the calls.
+func (r *reader) nameCalls() {
+	for i := range r.events {
+		if e := &r.events[i]; e.Kind == neutral.ToolCallStart {
+			e.Tool.ID = r.callID(e.Tool.ID, e.Index)
+		}
+	}
+}
+
 // callID is a call's id. Google gives none as a rule; ours is made of the answer's id,
 // so that no two calls of a conversation share one and a replay has the same.
-func (r *reader) callID(own string) string {
+func (r *reader) callID(own string, index int) string {
 	if own != "" && len(own) <= maxIDBytes && plainID(own) {
-		return strings.Clone(own)
+		return own
 	}
 	answer := r.answerID
 	if answer == "" || len(answer) > maxIDBytes || !plainID(answer) {
 		sum := sha256.Sum256(append([]byte(answer), r.request...))
 		answer = base64.RawURLEncoding.EncodeToString(sum[:12])
 	}
-	return "call_" + answer + "_" + strconv.Itoa(r.calls)
+	return "call_" + answer + "_" + strconv.Itoa(index)
 }
 
 // plainID reports whether every provider takes the id.
