@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream/eventstreamapi"
@@ -77,7 +78,7 @@ func (converse) parse(r *http.Request, body []byte) (request, error) {
 		// There is no stream without usage.
 		includeUsage: true,
 	}
-	if err := signed(r.Header); err != nil {
+	if err := signed(r.Header, time.Now()); err != nil {
 		return out, err
 	}
 	var in converseRequest
@@ -136,12 +137,15 @@ func (r *request) read(content []converseBlock) (said string, results int) {
 // errUnsigned is a request that does not say who sent it.
 var errUnsigned = errors.New("the request is neither signed nor does it have an API key")
 
+// maxSkew is how old a signature may be, or how far ahead of the server's clock.
+const maxSkew = 15 * time.Minute
+
 // signature is Signature Version 4's header. The server has no secret to check it
 // with; what it says of itself must fit together.
 var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([A-Za-z0-9]+)/(\d{8})/[a-z0-9-]+/bedrock/aws4_request, ` +
 	`SignedHeaders=((?:[a-z0-9-]+;)*[a-z0-9-]+), Signature=[0-9a-f]{64}$`)
 
-func signed(h http.Header) error {
+func signed(h http.Header, now time.Time) error {
 	authorization := h.Get("Authorization")
 	if key, ok := strings.CutPrefix(authorization, "Bearer "); ok && key != "" {
 		return nil
@@ -150,8 +154,12 @@ func signed(h http.Header) error {
 	if parts == nil {
 		return errUnsigned
 	}
+	at, err := time.Parse("20060102T150405Z", h.Get("X-Amz-Date"))
+	if err != nil || at.Format("20060102") != parts[2] || now.Sub(at).Abs() > maxSkew {
+		return errUnsigned
+	}
 	headers := ";" + parts[3] + ";"
-	if !strings.HasPrefix(h.Get("X-Amz-Date"), parts[2]+"T") || !strings.Contains(headers, ";host;") || !strings.Contains(headers, ";x-amz-date;") {
+	if !strings.Contains(headers, ";host;") || !strings.Contains(headers, ";x-amz-date;") {
 		return errUnsigned
 	}
 	if h.Get("X-Amz-Security-Token") != "" && !strings.Contains(headers, ";x-amz-security-token;") {

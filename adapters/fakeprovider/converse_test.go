@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 )
@@ -73,8 +74,7 @@ func TestConverseFramesAreTheVendors(t *testing.T) {
 func TestConverseRequests(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/model/m/converse-stream", nil)
 	r.SetPathValue("model", "fake-429:2")
-	r.Header.Set("Authorization", wellSigned)
-	r.Header.Set("X-Amz-Date", "20261129T123015Z")
+	r.Header.Set("Authorization", "Bearer k")
 	in, err := converse{}.parse(r, []byte(`{"system":[{"text":"abcd"},{"cachePoint":{"type":"default"}}],"inferenceConfig":{"maxTokens":9},
 		"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}},{"cachePoint":{}}],"toolChoice":{"tool":{"name":"f"}}},
 		"outputConfig":{"textFormat":{"structure":{"jsonSchema":{"schema":"{\"type\":\"object\"}"}}}},
@@ -91,6 +91,7 @@ func TestConverseRequests(t *testing.T) {
 
 // A request must say who sent it, in the form of Signature Version 4 or with a key.
 func TestConverseWantsASignature(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 31, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name, authorization, date, session string
 		ok                                 bool
@@ -99,6 +100,8 @@ func TestConverseWantsASignature(t *testing.T) {
 		{"an API key", "Bearer k", "", "", true},
 		{"nothing", "", "", "", false},
 		{"another day", wellSigned, "20261128T123015Z", "", false},
+		{"long ago", wellSigned, "20261129T120000Z", "", false},
+		{"in the future", wellSigned, "20261129T130000Z", "", false},
 		{"no date", wellSigned, "", "", false},
 		{"another service", strings.Replace(wellSigned, "/bedrock/", "/s3/", 1), "20261129T123015Z", "", false},
 		{"half a signature", wellSigned[:len(wellSigned)-1], "20261129T123015Z", "", false},
@@ -109,7 +112,7 @@ func TestConverseWantsASignature(t *testing.T) {
 		if tt.session != "" {
 			h.Set("X-Amz-Security-Token", tt.session)
 		}
-		if err := signed(h); (err == nil) != tt.ok {
+		if err := signed(h, now); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
