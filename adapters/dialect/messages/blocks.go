@@ -139,11 +139,10 @@ func (r *answerReader) content(list gjson.Result) (f *failure.Failure) {
 	return f
 }
 
-func (r *answerReader) blockStart(doc gjson.Result) *failure.Failure {
-	index, ok := rawjson.Integer(member(doc, "index"))
-	block := member(doc, "content_block")
+func (r *answerReader) blockStart(e *envelope) *failure.Failure {
+	index, ok := rawjson.Integer(e.index)
 	switch {
-	case !ok || !block.IsObject():
+	case !ok || !e.block.IsObject():
 		return payload("malformed_block_start")
 	case index < r.next:
 		return payload("block_index")
@@ -151,7 +150,7 @@ func (r *answerReader) blockStart(doc gjson.Result) *failure.Failure {
 		return payload("too_many_blocks")
 	}
 	r.next = index + 1
-	b, f := r.begin(block)
+	b, f := r.begin(e.block)
 	if f != nil {
 		return f
 	}
@@ -229,8 +228,8 @@ func (r *answerReader) seal(o neutral.OpaqueReasoning) {
 	r.add(neutral.Event{Kind: neutral.ReasoningSeal, Seal: o})
 }
 
-func (r *answerReader) find(doc gjson.Result) int {
-	index, ok := rawjson.Integer(member(doc, "index"))
+func (r *answerReader) find(e *envelope) int {
+	index, ok := rawjson.Integer(e.index)
 	if !ok {
 		return -1
 	}
@@ -244,27 +243,27 @@ func (r *answerReader) find(doc gjson.Result) int {
 
 // blockDelta reads a piece of a block. Its type must fit the block, or clients break
 // on it.
-func (r *answerReader) blockDelta(doc gjson.Result) *failure.Failure {
-	at := r.find(doc)
+func (r *answerReader) blockDelta(e *envelope) *failure.Failure {
+	at := r.find(e)
 	if at < 0 {
 		return payload("block_not_open")
 	}
 	b := &r.open[at]
-	delta := member(doc, "delta")
+	kind, piece := readDelta(e.delta)
 	fits := true
-	switch kind := member(delta, "type"); kind.Str {
+	switch kind {
 	case "text_delta":
 		fits = b.kind == textBlock
-		r.text(neutral.Text, member(delta, "text"))
+		r.text(neutral.Text, piece)
 	case "thinking_delta":
 		fits = b.kind == thinkingBlock
-		r.text(neutral.Reasoning, member(delta, "thinking"))
+		r.text(neutral.Reasoning, piece)
 	case "signature_delta":
 		fits = b.kind == thinkingBlock
-		r.seal(neutral.OpaqueReasoning{Signature: member(delta, "signature").Str})
+		r.seal(neutral.OpaqueReasoning{Signature: piece.Str})
 	case "input_json_delta":
 		fits = b.kind == toolBlock || b.kind == otherBlock
-		r.inputDelta(b, member(delta, "partial_json"))
+		r.inputDelta(b, piece)
 	case "":
 		return payload("malformed_delta")
 	default:
@@ -276,6 +275,21 @@ func (r *answerReader) blockDelta(doc gjson.Result) *failure.Failure {
 		return payload("delta_does_not_fit")
 	}
 	return nil
+}
+
+// readDelta reads a delta's type and its piece of content: each type has one, under a
+// name of its own.
+func readDelta(delta gjson.Result) (kind string, piece gjson.Result) {
+	delta.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			kind = v.Str
+		case "text", "thinking", "signature", "partial_json":
+			piece = v
+		}
+		return true
+	})
+	return kind, piece
 }
 
 func (r *answerReader) inputDelta(b *openBlock, v gjson.Result) {
@@ -291,8 +305,8 @@ func (r *answerReader) inputDelta(b *openBlock, v gjson.Result) {
 	r.add(neutral.Event{Kind: neutral.Structure, Text: fragment})
 }
 
-func (r *answerReader) blockStop(doc gjson.Result) *failure.Failure {
-	at := r.find(doc)
+func (r *answerReader) blockStop(e *envelope) *failure.Failure {
+	at := r.find(e)
 	if at < 0 {
 		return payload("block_not_open")
 	}

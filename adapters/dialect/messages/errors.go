@@ -28,8 +28,8 @@ func overloaded(e *apierror.Error) bool {
 	return e.Code == apierror.UpstreamExhausted && e.HTTPStatus() == http.StatusServiceUnavailable
 }
 
-// envelope is Anthropic's error with our own fields beside its type and message.
-type envelope struct {
+// errorEnvelope is Anthropic's error with our own fields beside its type and message.
+type errorEnvelope struct {
 	Type      string      `json:"type"`
 	Error     errorObject `json:"error"`
 	RequestID string      `json:"request_id,omitempty"`
@@ -84,6 +84,6 @@ func errorBody(e *apierror.Error) []byte {
 		}
 	}
 	// Strings, numbers and slices of them: there is nothing that could fail.
-	body, _ := json.Marshal(envelope{Type: "error", Error: o, RequestID: e.RequestID})
+	body, _ := json.Marshal(errorEnvelope{Type: "error", Error: o, RequestID: e.RequestID})
 	return body
 }

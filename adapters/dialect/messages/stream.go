@@ -115,25 +115,25 @@ func (d *streamDecoder) complete() *failure.Failure {
 // that is not known passes.
 func (d *streamDecoder) decode(frame sse.Event) (name string, f *failure.Failure) {
 	doc, ok := rawjson.Parse(frame.Data)
-	kind := member(doc, "type").Str
+	e := readEnvelope(doc)
 	switch {
-	case kind == "error" || string(frame.Name) == "error":
+	case e.kind == "error" || string(frame.Name) == "error":
 		return "", inStream(frame.Data)
 	case !ok:
 		return "", payload("malformed_event")
 	}
 	r := &d.reader
-	switch kind {
+	switch e.kind {
 	case "message_start":
-		return "message_start", d.start(doc)
+		return "message_start", d.start(e.message)
 	case "content_block_start":
-		name, f = "content_block_start", r.blockStart(doc)
+		name, f = "content_block_start", r.blockStart(&e)
 	case "content_block_delta":
-		name, f = "content_block_delta", r.blockDelta(doc)
+		name, f = "content_block_delta", r.blockDelta(&e)
 	case "content_block_stop":
-		name, f = "content_block_stop", r.blockStop(doc)
+		name, f = "content_block_stop", r.blockStop(&e)
 	case "message_delta":
-		name, f = "message_delta", d.delta(doc)
+		name, f = "message_delta", d.delta(&e)
 	case "message_stop":
 		name = "message_stop"
 	case "ping":
@@ -142,7 +142,7 @@ func (d *streamDecoder) decode(frame sse.Event) (name string, f *failure.Failure
 	default:
 		// Its own name goes on with it: clients dispatch on that.
 		r.add(neutral.Event{Kind: neutral.Opaque})
-		return nameOf(frame, kind), nil
+		return nameOf(frame, e.kind), nil
 	}
 	if f == nil && !d.begun {
 		f = payload("no_message_start")
@@ -162,11 +162,10 @@ func nameOf(frame sse.Event, kind string) string {
 
 // start reads message_start. It may carry content and a stop reason already: a turn
 // that a provider's own code asked for comes whole.
-func (d *streamDecoder) start(doc gjson.Result) *failure.Failure {
+func (d *streamDecoder) start(message gjson.Result) *failure.Failure {
 	if d.begun {
 		return payload("second_message_start")
 	}
-	message := member(doc, "message")
 	if !message.IsObject() {
 		return payload("malformed_message_start")
 	}
@@ -175,21 +174,48 @@ func (d *streamDecoder) start(doc gjson.Result) *failure.Failure {
 	if f := d.reader.content(member(message, "content")); f != nil {
 		return f
 	}
-	return d.close(message, message)
+	return d.close(message, member(message, "usage"))
 }
 
-func (d *streamDecoder) delta(doc gjson.Result) *failure.Failure {
-	delta := member(doc, "delta")
-	if !rawjson.IsNull(delta) && !delta.IsObject() {
+func (d *streamDecoder) delta(e *envelope) *failure.Failure {
+	if !rawjson.IsNull(e.delta) && !e.delta.IsObject() {
 		return payload("malformed_delta")
 	}
-	return d.close(delta, doc)
+	return d.close(e.delta, e.usage)
 }
 
-// close takes a stop reason and the usage beside it.
-func (d *streamDecoder) close(reason, beside gjson.Result) *failure.Failure {
+// close takes a stop reason and the usage that came with it.
+func (d *streamDecoder) close(reason, usage gjson.Result) *failure.Failure {
 	finished, f := d.reader.stop(reason)
 	d.finished = d.finished || finished
-	d.reader.usage(member(beside, "usage"))
+	d.reader.usage(usage)
 	return f
+}
+
+// envelope are the members of an event. They are read in one pass: most events carry
+// a few letters, and to go over them is what a token costs.
+type envelope struct {
+	kind                                string
+	index, block, delta, message, usage gjson.Result
+}
+
+func readEnvelope(doc gjson.Result) (e envelope) {
+	doc.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			e.kind = v.Str
+		case "index":
+			e.index = v
+		case "content_block":
+			e.block = v
+		case "delta":
+			e.delta = v
+		case "message":
+			e.message = v
+		case "usage":
+			e.usage = v
+		}
+		return true
+	})
+	return e
 }

@@ -32,6 +32,10 @@ func Parse(b []byte) (gjson.Result, bool) {
 // body of brackets alone would otherwise end the process with a stack overflow
 // that nothing can recover.
 func Shallow(b []byte) bool {
+	// Nearly every event of a stream has too few brackets to be deep.
+	if bytes.Count(b, []byte("{"))+bytes.Count(b, []byte("[")) <= MaxDepth {
+		return true
+	}
 	depth := 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
