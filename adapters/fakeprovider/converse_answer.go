@@ -60,15 +60,17 @@ func appendConverseUsage(b []byte, a *answer) []byte {
 		return append(b, `,"usage":null`...)
 	}
 	u := a.reported()
-	input := max(0, u.input-u.cached)
+	input := max(0, u.input-u.cached-u.written)
 	b = append(b, `,"usage":{"cacheReadInputTokens":`...)
 	b = strconv.AppendInt(b, int64(u.cached), 10)
-	b = append(b, `,"cacheWriteInputTokens":0,"inputTokens":`...)
+	b = append(b, `,"cacheWriteInputTokens":`...)
+	b = strconv.AppendInt(b, int64(u.written), 10)
+	b = append(b, `,"inputTokens":`...)
 	b = strconv.AppendInt(b, int64(input), 10)
 	b = append(b, `,"outputTokens":`...)
 	b = strconv.AppendInt(b, int64(u.output), 10)
 	b = append(b, `,"totalTokens":`...)
-	b = strconv.AppendInt(b, int64(input+u.cached+u.output), 10)
+	b = strconv.AppendInt(b, int64(input+u.cached+u.written+u.output), 10)
 	return append(b, '}')
 }
 

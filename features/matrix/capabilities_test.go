@@ -261,8 +261,8 @@ var capabilities = []capability{
 	{
 		name: "refusals", script: "fake-refusal", wholes: true, streams: true, members: asking("something bad", ""),
 		missing: func(c cell) string {
-			if c.to.dialect == neutral.Generate {
-				// Gemini has no word for it: its model says no in an ordinary text.
+			if c.to.dialect == neutral.Generate || c.to.dialect == neutral.Converse {
+				// These have no word for it: the model says no in an ordinary text.
 				return absent(c.text, "I'm sorry")
 			}
 			if c.refusal == "" && c.Stop != neutral.StopRefusal && c.Stop != neutral.StopContentFilter {
@@ -312,6 +312,7 @@ var fakeSeals = map[neutral.Dialect]string{
 	neutral.Messages:  "EqQBCkYIfakesignature==",
 	neutral.Generate:  "EqQBCkYIfakesignature==",
 	neutral.Responses: "gAAAAABfakefakefake==",
+	neutral.Converse:  "c2lnbmVkLWJ5LWEtZmFrZQ==",
 }
 
 // toolResults is a finished call and its result in each dialect.

@@ -66,7 +66,12 @@ func TestMatrix_P3_P5_P10(t *testing.T) {
 					if want.kind == isUntested {
 						t.Skip(want.row)
 					}
-					w.t = t
+					w := w
+					if w.t = t; c.again {
+						// The scripted provider seals everything alike: a gateway that remembers who
+						// sealed what would take another cell's seal for this one's (K4).
+						w = newWorld(t)
+					}
 					for _, stream := range []bool{false, true} {
 						if stream && c.streams || !stream && c.wholes {
 							w.prove(t, c, from, to, stream, want)
