@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -14,6 +15,9 @@ import (
 
 // userAgent is how we name ourselves upstream.
 const userAgent = "sluice"
+
+// azureHosts is what the names of Azure's endpoints for models end in.
+const azureHosts = ".azure.com"
 
 var (
 	// errBaseURL is a base URL that is no http(s) URL.
@@ -38,7 +42,13 @@ func (Outbound) Build(req *dialect.Request, t dialect.Target) (*dialect.Upstream
 		return nil, err
 	}
 	// JoinPath keeps a query such as Azure's api-version.
-	return &dialect.Upstream{Method: http.MethodPost, URL: base.JoinPath("responses").String(), Header: header(t), Body: body}, nil
+	h := header(t)
+	if t.Secret != "" && strings.HasSuffix(base.Hostname(), azureHosts) {
+		// A resource's own key comes in this header there; the other takes tokens of
+		// Entra, and on newer paths either.
+		h.Set("Api-Key", t.Secret)
+	}
+	return &dialect.Upstream{Method: http.MethodPost, URL: base.JoinPath("responses").String(), Header: h, Body: body}, nil
 }
 
 // header is all that goes upstream. Nothing comes from the caller but the

@@ -67,6 +67,10 @@ func TestAddressAndHeaders_Z4(t *testing.T) {
 		up.Header.Get("Accept") != "text/event-stream" || up.Header.Get("Idempotency-Key") != "i" || len(up.Header) != 6 {
 		t.Errorf("%s %v", up.URL, up.Header)
 	}
+	up, err = Outbound{}.Build(req, dialect.Target{BaseURL: "https://a.openai.azure.com/openai/v1", Secret: "s"})
+	if err != nil || up.Header.Get("Api-Key") != "s" {
+		t.Errorf("Azure gets %v, %v", up.Header, err)
+	}
 	for _, base := range []string{"", "p.test", "ftp://p.test", "https://"} {
 		if _, err := (Outbound{}).Build(req, dialect.Target{BaseURL: base}); !errors.Is(err, errBaseURL) {
 			t.Errorf("%q: %v", base, err)

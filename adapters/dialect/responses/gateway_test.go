@@ -26,7 +26,11 @@ func bench(t *testing.T, rungs ...[2]string) *gatewaytest.Bench {
 	}
 	b := gatewaytest.New(t, names...)
 	for i, r := range rungs {
-		b.Objects.Providers[i].Protocol = catalog.Protocol(r[0])
+		p := &b.Objects.Providers[i]
+		if p.Protocol = catalog.Protocol(r[0]); p.Protocol == catalog.Anthropic {
+			// Its SDK takes an address without the version.
+			p.BaseURL = strings.TrimSuffix(p.BaseURL, "/v1")
+		}
 	}
 	return b
 }
@@ -119,9 +123,6 @@ func TestLifecycleEventsAreNoCommit_S1_S5(t *testing.T) {
 	for _, protocol := range []string{"openai-responses", "openai", "anthropic"} {
 		t.Run(protocol, func(t *testing.T) {
 			b := bench(t, [2]string{"openai-responses", "fake-error:0:funding"}, [2]string{protocol, "fake-words:5"})
-			if protocol == "anthropic" {
-				b.Objects.Providers[1].BaseURL = strings.TrimSuffix(b.Objects.Providers[1].BaseURL, "/v1")
-			}
 			names, last := sent(t, ask(t, b, responses.Inbound{}, `{"model":"m","max_output_tokens":50,"input":"hi","stream":true}`))
 			if names != textRun || last.Get("response.usage.output_tokens").Int() != 5 {
 				t.Errorf("%s, then %s", names, last)
@@ -183,8 +184,12 @@ func TestOwnToolsStayWithTheirDialect_P5(t *testing.T) {
 // Reasoning goes back first to the route that sealed it, for the caller who was given
 // it, streaming or whole; no other route is sent it.
 func TestReasoningGoesBackToItsIssuer_K4(t *testing.T) {
-	for _, stream := range []bool{false, true} {
-		b := bench(t, [2]string{"openai-responses", "fake-500,500,ok"}, [2]string{"openai-responses", "fake-reasoning:2"})
+	for _, tt := range []struct {
+		issuer string
+		stream bool
+	}{{"openai-responses", false}, {"openai-responses", true}, {"anthropic", true}} {
+		stream := tt.stream
+		b := bench(t, [2]string{"openai-responses", "fake-500,500,ok"}, [2]string{tt.issuer, "fake-reasoning:2"})
 		member := `,"max_output_tokens":50`
 		if stream {
 			member += `,"stream":true`
@@ -201,11 +206,11 @@ func TestReasoningGoesBackToItsIssuer_K4(t *testing.T) {
 		}
 		turn := `{"model":"m","max_output_tokens":50,"input":[{"role":"user","content":"hi"},` + reasoning.Raw + `,{"role":"user","content":"and?"}]}`
 		if again := ask(t, b, responses.Inbound{}, turn); again.Err != nil || again.Facts.Provider != "p1" || again.Facts.FallbackDepth != 0 {
-			t.Errorf("stream %v: the issuer was not first: %+v, %v", stream, again.Facts, again.Err)
+			t.Errorf("%+v: the issuer was not first: %+v, %v", tt, again.Facts, again.Err)
 		}
 		b.Key = &catalog.Key{ID: "key2", Tenant: "acme"}
 		if other := ask(t, b, responses.Inbound{}, turn); other.Err != nil || other.Facts.Provider != "p0" {
-			t.Errorf("stream %v: another caller's seal steered: %+v, %v", stream, other.Facts, other.Err)
+			t.Errorf("%+v: another caller's seal steered: %+v, %v", tt, other.Facts, other.Err)
 		}
 	}
 }
