@@ -22,6 +22,7 @@ func TestFeatures(t *testing.T) {
 			})
 			registerChainSteps(sc, chain)
 			registerNamesSteps(sc)
+			registerConfigurationSteps(sc)
 		},
 		// Strict: a step that nobody wrote fails.
 		Options: &godog.Options{Format: "pretty", Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true},

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,7 +174,7 @@ func (t target) read(c *call) (config.Document, *int64, error) {
 	if err != nil {
 		return config.Document{}, nil, err
 	}
-	doc, err := body(c)
+	doc, err := body(c, t.isChain())
 	if err != nil {
 		return doc, nil, err
 	}
@@ -197,14 +198,19 @@ func (t target) read(c *call) (config.Document, *int64, error) {
 	return doc, expected, nil
 }
 
+// isChain reports whether the address stands for a chain and little else.
+func (t target) isChain() bool {
+	return t.id.Kind == catalog.KindChain || t.id.Kind == catalog.KindTenantChain || t.id.Kind == catalog.KindClass
+}
+
 // body is the document that was sent; for a chain the list alone will do.
-func body(c *call) (config.Document, error) {
+func body(c *call, chain bool) (config.Document, error) {
 	if len(c.Body) > maxBodyBytes {
 		return config.Document{}, fail(http.StatusRequestEntityTooLarge, codeTooLarge, "The body is larger than 1 MiB.")
 	}
 	text := c.Body
-	if trimmed := strings.TrimLeft(string(text[:min(len(text), 64)]), " \t\r\n"); strings.HasPrefix(trimmed, "[") && strings.HasSuffix(c.Path, "/chain") {
-		text = append(append([]byte(`{"chain":`), text...), '}')
+	if chain && bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		text = slices.Concat([]byte(`{"chain":`), text, []byte("}"))
 	}
 	return config.ParseDocument(text)
 }

@@ -74,7 +74,7 @@ func keyRequest(c *call) (config.KeyRequest, error) {
 	want := config.KeyRequest{Tenant: c.Params["tenant"]}
 	var sent keyBody
 	if len(c.Body) > 0 {
-		doc, err := body(c)
+		doc, err := body(c, false)
 		if err == nil {
 			err = doc.Decode(&sent)
 		}
