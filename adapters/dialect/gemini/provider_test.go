@@ -1,12 +1,21 @@
 package gemini_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
 	"github.com/sluice-gateway/sluice/adapters/dialect/gemini"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
@@ -14,8 +23,6 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
-
-	"github.com/sluice-gateway/sluice/adapters/dialect"
 )
 
 // caller is a Chat Completions caller of a provider that speaks Gemini.
@@ -153,5 +160,63 @@ func TestFaults_W2_S4(t *testing.T) {
 		if _, _, f := c.call(outcome, true); f == nil || f.Class != want {
 			t.Errorf("%s: %v, want %s", outcome, f, want)
 		}
+	}
+}
+
+// With a credentials file the call goes to Vertex AI with a token of the address that
+// the file names, asked for once; without one there is no call.
+func TestVertexIsCalledWithAToken(t *testing.T) {
+	asked := 0
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "application/json")
+		if asked > 1 {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		fmt.Fprint(w, `{"access_token":"token-9876","token_type":"Bearer","expires_in":3600}`)
+	}))
+	defer issuer.Close()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(email string) string {
+		text, err := json.Marshal(map[string]string{
+			"type": "service_account", "client_email": email, "token_uri": issuer.URL,
+			"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	server := fakeprovider.Start(t, fakeprovider.Options{})
+	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{Tokens: gemini.NewTokens()}}})
+	defer client.Close()
+	req, err := chat.Inbound{}.Parse([]byte(question))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := provider.Call{
+		Protocol: catalog.Gemini, BaseURL: server.URL() + "/v1/projects/p/locations/l", Secret: file("a@p.test"),
+		UpstreamModel: "fake-ok", Request: req,
+	}
+	for range 2 {
+		reply, f := client.Do(t.Context(), call)
+		if f != nil {
+			t.Fatal(f)
+		}
+		if _, f := reply.Answer(); f != nil {
+			t.Fatal(f)
+		}
+		reply.Close()
+	}
+	call.Secret = file("b@p.test")
+	if _, f := client.Do(t.Context(), call); f == nil || f.Class != failure.ProviderAuth || f.Code != "token_refused" || f.PossiblyBilled {
+		t.Errorf("without a token: %+v", f)
+	}
+	calls := server.Ledger().Calls
+	if asked != 2 || len(calls) != 2 || calls[1].KeyLast4 != "9876" || calls[1].Path != "/v1/projects/p/locations/l/publishers/google/models/fake-ok:generateContent" {
+		t.Errorf("asked %d times, calls %+v", asked, calls)
 	}
 }
