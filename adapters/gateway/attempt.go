@@ -26,6 +26,7 @@ func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outc
 		Secret: credential.Key.Reveal(), Access: accessOf(credential),
 		UpstreamModel: call.Rung.Deployment.UpstreamModel, Request: w.req, Stream: call.Stream,
 		IdempotencyKey: w.upstreamKey(call), WithoutSeals: call.WithoutSeals, Limits: limitsOf(call.Timeouts),
+		MaxOutputTokens: call.Reserved.Estimate.MaxOutputTokens,
 	})
 	if f != nil {
 		cancel()
@@ -99,7 +100,7 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 	case f != nil:
 	case ans.Empty:
 		f = &failure.Failure{Class: failure.EmptyCompletion, Status: a.reply.Status()}
-	case ans.FirstOutput == neutral.Refusal && a.call.Rung.Policy.FailoverOnRefusal:
+	case (ans.FirstOutput == neutral.Refusal || ans.Stop == neutral.StopRefusal) && a.call.Rung.Policy.FailoverOnRefusal:
 		f = &failure.Failure{Class: failure.Refusal, Status: a.reply.Status()}
 	}
 	if f != nil {
@@ -121,7 +122,7 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 }
 
 func (w *walker) replyMeta() dialect.Meta {
-	return dialect.Meta{RequestID: w.id, Model: w.req.Model}
+	return dialect.Meta{RequestID: w.id, Model: w.req.Model, InputTokens: w.inputTokens}
 }
 
 // encode says a chunk in the caller's dialect; one that cannot be said is a bad

@@ -76,26 +76,23 @@ func (a *answer) commits(held, events int) bool {
 // refusing reports whether all output so far is a refusal that the model's policy
 // wants answered elsewhere (W7).
 func (a *answer) refusing(t neutral.Tally) bool {
-	return a.call.Rung.Policy.FailoverOnRefusal && t.FirstOutput == neutral.Refusal
+	refused := t.FirstOutput == neutral.Refusal || !t.Committed() && t.Stop == neutral.StopRefusal
+	return refused && a.call.Rung.Policy.FailoverOnRefusal
 }
 
 // completeHeld reports whether an answer that ended while it was held is to be
-// given: it was held for completeness, and it is no refusal that moves on.
-func (a *answer) completeHeld() bool {
-	t := a.reply.Tally()
-	return t.Committed() && !a.refusing(t)
-}
+// given. One that ended properly without any output is an answer too, cut off by its
+// length or a filter; a completion that is merely empty is a failure of its decoder's
+// (W8). A refusal that moves on is not given.
+func (a *answer) completeHeld() bool { return !a.refusing(a.reply.Tally()) }
 
 // brokenBefore is an answer that ended before it committed.
 func (a *answer) brokenBefore(err error) walk.Move {
 	defer a.release()
 	f, ok := errors.AsType[*failure.Failure](err)
 	if !ok {
-		// A proper end: of a refusal that moves on, or of nothing at all.
-		f = &failure.Failure{Class: failure.EmptyCompletion, Status: a.reply.Status()}
-		if a.refusing(a.reply.Tally()) {
-			f.Class = failure.Refusal
-		}
+		// The proper end of a refusal that moves on.
+		f = &failure.Failure{Class: failure.Refusal, Status: a.reply.Status()}
 	}
 	return a.w.attemptFailed(a.call, f, a.report())
 }

@@ -451,3 +451,19 @@ func TestARequestThatTheEdgeRefusedIsOnRecord_A9(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestAnAnswerCutOffBeforeItsFirstTokenIsAnAnswer_W8: a length or a filter that left
+// no output is what the model said, and is not asked for again.
+func TestAnAnswerCutOffBeforeItsFirstTokenIsAnAnswer_W8(t *testing.T) {
+	for name, body := range map[string]string{"stream": gatewaytest.Stream, "whole": gatewaytest.Whole} {
+		t.Run(name, func(t *testing.T) {
+			b := gatewaytest.New(t, "fake-empty+finish:content_filter", "fake-ok")
+			if got := answerOf(t, b.Chat(t.Context(), body)); !strings.Contains(got, "content_filter") {
+				t.Errorf("got %s", got)
+			}
+			if n := b.Provider.Ledger().Total; n != 1 {
+				t.Errorf("%d calls", n)
+			}
+		})
+	}
+}

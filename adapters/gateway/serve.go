@@ -51,6 +51,7 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 // depends on is fixed here (N14).
 func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Plan) walk.Request {
 	tokens := w.g.Estimator.Estimate(req)
+	w.inputTokens = tokens.InputTokens
 	deadline := walk.DefaultRequestDeadline
 	if d := in.Controls.Deadline; d > 0 {
 		deadline = min(deadline, d)

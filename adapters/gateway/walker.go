@@ -31,6 +31,9 @@ type walker struct {
 	facts   Facts
 	// claim is set when the caller sent an idempotency key.
 	claim *claim
+	// inputTokens is the admission's estimate, for a stream that must begin with a
+	// number before the provider has given one (P11).
+	inputTokens int64
 	// leave gives the admission slot back; it is kept up to the first reservation.
 	leave func()
 }

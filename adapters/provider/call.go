@@ -21,6 +21,8 @@ type Call struct {
 	// Stream asks the provider for a stream, whatever the caller asked for (S11).
 	Stream         bool
 	IdempotencyKey string
+	// MaxOutputTokens is the output that the attempt was planned with (A6).
+	MaxOutputTokens int64
 	// WithoutSeals leaves out reasoning that only its issuer can read (K5).
 	WithoutSeals bool
 	Limits       Limits

@@ -128,7 +128,8 @@ func (c *Client) Do(ctx context.Context, call Call) (*Reply, *failure.Failure) {
 	up, err := out.Build(call.Request, dialect.Target{
 		BaseURL: call.BaseURL, Region: call.Region, Secret: call.Secret, Access: call.Access, UpstreamModel: call.UpstreamModel,
 		Stream: call.Stream, IdempotencyKey: call.IdempotencyKey, WithoutSeals: call.WithoutSeals,
-		Now: c.now(),
+		MaxOutputTokens: call.MaxOutputTokens,
+		Now:             c.now(),
 	})
 	if err != nil {
 		return nil, notBuilt(err)
