@@ -31,11 +31,29 @@ type Projection interface {
 	Apply(ctx context.Context, tx pgx.Tx, batch []eventstore.Recorded) error
 }
 
+// Foreseeing is a projection whose rows also depend on configuration that stands later
+// in the log than what makes them: a bill, once rebuilt, has prices that were corrected
+// after the attempts were settled. A view is told of it once, when it is made anew, and
+// keeps to it: the live one takes in nothing new until it is rebuilt (M15), and is
+// verified by what it was told itself (E4).
+type Foreseeing interface {
+	Projection
+	// Newest is the position of the newest such event in the log; 0 for none.
+	Newest(ctx context.Context, log Log) (int64, error)
+	// Foresee tells the empty tables of a view what stands in the log up to a position.
+	Foresee(ctx context.Context, tx pgx.Tx, log Log, upTo int64) error
+	// Foreseen is up to where a view was told; 0 for nothing.
+	Foreseen(ctx context.Context, tx pgx.Tx) (int64, error)
+}
+
 // Log is what projections need of the event store.
 type Log interface {
 	// ReadAll returns the events of a shard that follow a position, in order and
 	// without gaps, and fewer than limit only at the end.
 	ReadAll(ctx context.Context, shard int16, after int64, limit int) ([]eventstore.Recorded, error)
+	// ReadConfig returns the configuration events of a shard that follow a position, in
+	// order; none means that there are no more for now.
+	ReadConfig(ctx context.Context, shard int16, after int64, limit int) ([]eventstore.Recorded, error)
 	// Head is the end of a shard's log; its position is 0 for an empty shard.
 	Head(ctx context.Context, shard int16) (eventstore.Head, error)
 }

@@ -83,24 +83,75 @@ func (r *Rebuilder) only(ctx context.Context, v view, work func(context.Context)
 // prepare makes the shadow's empty tables, or keeps what an interrupted rebuild of
 // the same version left: its checkpoint says how far that came.
 func (r *Rebuilder) prepare(ctx context.Context, v view, resume bool) error {
-	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		var there, other bool
-		err := tx.QueryRow(ctx, `
-			select exists (select from pg_namespace where nspname = $3),
-			       exists (select from projection_checkpoints where name = $1 and target = $2 and version <> $4)`,
-			v.Name(), v.target, v.schema(), v.Version()).Scan(&there, &other)
-		if err != nil {
+	var newest int64
+	if resume {
+		var err error
+		if newest, err = r.newest(ctx, v); err != nil {
 			return err
 		}
-		if there && resume && !other {
-			return nil
+	}
+	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		if resume {
+			if kept, err := resumable(ctx, tx, v, newest); err != nil || kept {
+				return err
+			}
+		}
+		if err := searchPath(ctx, tx, "public"); err != nil {
+			return err
 		}
 		if err := drop(ctx, tx, v); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `select projection_shadow_create($1, $2)`, v.Name(), v.target)
-		return err
+		if _, err := tx.Exec(ctx, `select projection_shadow_create($1, $2)`, v.Name(), v.target); err != nil {
+			return err
+		}
+		if !resume {
+			return nil // told later, when it is known what the live view was told
+		}
+		return r.foresee(ctx, tx, v, newest)
 	})
+}
+
+// resumable reports whether a shadow is there that the same release began, told of the
+// same configuration as one that begins now.
+func resumable(ctx context.Context, tx pgx.Tx, v view, newest int64) (bool, error) {
+	var there, other bool
+	err := tx.QueryRow(ctx, `
+		select exists (select from pg_namespace where nspname = $3),
+		       exists (select from projection_checkpoints where name = $1 and target = $2 and version <> $4)`,
+		v.Name(), v.target, v.schema(), v.Version()).Scan(&there, &other)
+	if err != nil || !there || other {
+		return false, err
+	}
+	f, ok := v.Projection.(Foreseeing)
+	if !ok {
+		return true, nil
+	}
+	if err := searchPath(ctx, tx, v.schema()); err != nil {
+		return false, err
+	}
+	told, err := f.Foreseen(ctx, tx)
+	return told == newest, err
+}
+
+// newest is what a view that is made now would be told up to.
+func (r *Rebuilder) newest(ctx context.Context, v view) (int64, error) {
+	if f, ok := v.Projection.(Foreseeing); ok {
+		return f.Newest(ctx, r.log)
+	}
+	return 0, nil
+}
+
+// foresee tells a shadow's empty tables what stands in the log up to a position.
+func (r *Rebuilder) foresee(ctx context.Context, tx pgx.Tx, v view, upTo int64) error {
+	f, ok := v.Projection.(Foreseeing)
+	if !ok {
+		return nil
+	}
+	if err := searchPath(ctx, tx, v.schema()); err != nil {
+		return err
+	}
+	return f.Foresee(ctx, tx, r.log, upTo)
 }
 
 // drop removes a shadow with its checkpoints.

@@ -31,7 +31,7 @@ type Digest struct {
 // nothing up: the live side is read in one snapshot. progress may be nil.
 func (r *Rebuilder) Verify(ctx context.Context, p Projection, progress func(Progress)) (Verification, error) {
 	report := Verification{Projection: p.Name()}
-	events, err := r.Beside(ctx, p, progress,
+	events, err := r.Beside(ctx, p, AsLive, progress,
 		func(ctx context.Context, tx pgx.Tx) (err error) {
 			report.Live, err = digest(ctx, tx, p.Name())
 			return err
@@ -47,10 +47,20 @@ func (r *Rebuilder) Verify(ctx context.Context, p Projection, progress func(Prog
 // Look reads a view's tables by their unqualified names.
 type Look func(ctx context.Context, tx pgx.Tx) error
 
+// Foresight is what a view that is made beside the live one is told (Foreseeing).
+type Foresight bool
+
+const (
+	// AsLive tells it what the live view was told: the two must be equal.
+	AsLive Foresight = false
+	// AsRebuilt tells it what a rebuild would be told now.
+	AsRebuilt Foresight = true
+)
+
 // Beside makes a view again beside the live one, up to the same position, lets the
 // caller look at both, and throws the new one away: a rebuild without its switch.
 // It returns how many events of the log the two were made from.
-func (r *Rebuilder) Beside(ctx context.Context, p Projection, progress func(Progress), asIs, rebuilt Look) (events int64, err error) {
+func (r *Rebuilder) Beside(ctx context.Context, p Projection, told Foresight, progress func(Progress), asIs, rebuilt Look) (events int64, err error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -61,13 +71,26 @@ func (r *Rebuilder) Beside(ctx context.Context, p Projection, progress func(Prog
 			return err
 		}
 		defer func() { err = errors.Join(err, r.discard(ctx, v)) }()
+		newest, err := r.newest(ctx, v)
+		if err != nil {
+			return err
+		}
 		var at positions
 		err = r.look(ctx, "public", func(ctx context.Context, tx pgx.Tx) error {
 			if at, err = r.livePositions(ctx, tx, p); err != nil {
 				return err
 			}
+			if f, ok := p.(Foreseeing); ok && told == AsLive {
+				if newest, err = f.Foreseen(ctx, tx); err != nil {
+					return err
+				}
+			}
 			return asIs(ctx, tx)
 		})
+		if err != nil {
+			return err
+		}
+		err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error { return r.foresee(ctx, tx, v, newest) })
 		if err != nil {
 			return err
 		}

@@ -26,12 +26,12 @@ type TenantDifference struct {
 	Difference int64  `json:"difference_nanousd"`
 }
 
-// DryRun makes the bills again beside the live ones and says how each
-// organization's charges would differ. All organizations are listed, also those
+// DryRun makes the bills again beside the live ones, with every price correction that
+// there is, and says how each organization's charges would differ. All organizations are listed, also those
 // that would not notice. progress may be nil.
 func DryRun(ctx context.Context, r *projections.Rebuilder, progress func(projections.Progress)) (Difference, error) {
 	var before, after map[string]int64
-	events, err := r.Beside(ctx, Projection{}, progress,
+	events, err := r.Beside(ctx, Projection{}, projections.AsRebuilt, progress,
 		func(ctx context.Context, tx pgx.Tx) (err error) { before, err = charges(ctx, tx); return err },
 		func(ctx context.Context, tx pgx.Tx) (err error) { after, err = charges(ctx, tx); return err })
 	if err != nil {

@@ -14,7 +14,9 @@ import (
 // Tracing a line to its attempts costs a page, whatever the size of the ledger.
 func TestAttemptsPlan_M14(t *testing.T) {
 	pool := projectiontest.NewPool(t)
-	fill := `insert into ledger_attempts
+	fill := `insert into ledger_attempts (request_id, attempt, tenant, period, line, at, key, provider, model, deployment,
+			credential_owner, fallback_kind, basis, input_tokens, cached_input_tokens, cache_write_5m_tokens, cache_write_1h_tokens,
+			output_tokens, reasoning_tokens, list_nanousd, charge_nanousd, provider_cost_nanousd, subsidy_nanousd, surcharge_nanousd, masked)
 		select gen_random_uuid(), 1, 't', '2026-11', 'line' || i % 4, timestamptz '2026-11-01' + i * interval '1 s', 'k', 'p', 'm', 'd',
 		       'operator', 'none', 'reported', 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, false
 		from generate_series(1, 50000) i`

@@ -2,6 +2,9 @@ package bills
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -62,11 +65,15 @@ type Line struct {
 	request.Amounts
 }
 
-// Adjustment corrects a bill that was closed, on the next one that was not (M14).
+// Adjustment corrects a bill that was closed, on the next one that was not (M14). Its
+// amounts may be negative: a credit. Its attempts are found as a line's are.
 type Adjustment struct {
+	ID       string `json:"id"`
 	OfPeriod string `json:"of_period"`
+	// Reason is late_settlement, or why a price was corrected.
 	Reason   string `json:"reason"`
-	Charge   int64  `json:"charge_nanousd"`
+	Attempts int64  `json:"attempts"`
+	request.Amounts
 }
 
 // Querier is a pool, a connection or a transaction.
@@ -85,7 +92,7 @@ const (
 
 // Get reads one bill.
 func Get(ctx context.Context, db Querier, tenant, period string, view View) (Bill, error) {
-	list, err := read(ctx, db, view, `tenant = $1 and period = $2`, tenant, period)
+	list, err := read(ctx, db, view, `l.tenant = $1 and l.period = $2`, tenant, period)
 	if err != nil {
 		return Bill{}, err
 	}
@@ -97,41 +104,58 @@ func Get(ctx context.Context, db Querier, tenant, period string, view View) (Bil
 
 // List reads an organization's bills, newest first.
 func List(ctx context.Context, db Querier, tenant string, view View) ([]Bill, error) {
-	return read(ctx, db, view, fmt.Sprintf(`tenant = $1 and period in (
+	return read(ctx, db, view, fmt.Sprintf(`l.tenant = $1 and l.period in (
 		select distinct period from bill_lines where tenant = $1 order by period desc limit %d)`, maxPeriods), tenant)
 }
 
+const sqlBills = `
+select l.period, c.period is not null, l.line, l.reason, l.of_period, coalesce(p.reason, l.reason),
+	l.model, l.deployment, l.masked, l.credential_owner, l.fallback_kind, l.attempts, l.unknown_attempts,
+	l.input_tokens, l.cached_input_tokens, l.output_tokens,
+	l.list_nanousd, l.charge_nanousd, l.provider_cost_nanousd, l.subsidy_nanousd, l.surcharge_nanousd
+from bill_lines l
+left join bill_closings c on c.tenant = l.tenant and c.period = l.period
+left join bill_corrections p on p.position = l.correction
+where %s
+order by l.period desc, l.model, l.deployment, l.credential_owner, l.fallback_kind, l.of_period, l.reason, l.correction
+limit %d`
+
 func read(ctx context.Context, db Querier, view View, where string, args ...any) ([]Bill, error) {
-	rows, err := db.Query(ctx, fmt.Sprintf(`
-		select period, line, model, deployment, masked, credential_owner, fallback_kind, attempts, unknown_attempts,
-			input_tokens, cached_input_tokens, output_tokens,
-			list_nanousd, charge_nanousd, provider_cost_nanousd, subsidy_nanousd, surcharge_nanousd
-		from bill_lines where %s
-		order by period desc, model, deployment, credential_owner, fallback_kind limit %d`, where, maxPeriods*maxLines), args...)
+	rows, err := db.Query(ctx, fmt.Sprintf(sqlBills, where, maxPeriods*maxLines), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read bills: %w", err)
 	}
 	bills := []Bill{}
-	var period, deployment string
-	var masked bool
+	var period, reason, ofPeriod, why, deployment string
+	var closed, masked bool
 	var l Line
 	_, err = pgx.ForEachRow(rows, []any{
-		&period, &l.ID, &l.Model, &deployment, &masked, &l.CredentialOwner, &l.FallbackKind, &l.Attempts, &l.UnknownAttempts,
+		&period, &closed, &l.ID, &reason, &ofPeriod, &why,
+		&l.Model, &deployment, &masked, &l.CredentialOwner, &l.FallbackKind, &l.Attempts, &l.UnknownAttempts,
 		&l.InputTokens, &l.CachedInputTokens, &l.OutputTokens,
 		&l.List, &l.Charge, &l.ProviderCost, &l.Subsidy, &l.Surcharge,
 	}, func() error {
 		if n := len(bills); n == 0 || bills[n-1].Period != period {
-			bills = append(bills, Bill{Period: period, Status: Open, Adjustments: []Adjustment{}})
+			bills = append(bills, Bill{Period: period, Status: Open, Lines: []Line{}, Adjustments: []Adjustment{}})
+		}
+		bill := &bills[len(bills)-1]
+		if closed {
+			bill.Status = Closed
+		}
+		bill.Amounts = bill.Add(l.Amounts)
+		bill.UnknownAttempts += l.UnknownAttempts
+		if reason != "" {
+			bill.Adjustments = append(bill.Adjustments, Adjustment{
+				ID: l.ID, OfPeriod: ofPeriod, Reason: why, Attempts: l.Attempts, Amounts: l.Amounts,
+			})
+			return nil
 		}
 		line := l
 		if !masked || view == Operator {
 			name := deployment
 			line.Deployment = &name
 		}
-		bill := &bills[len(bills)-1]
 		bill.Lines = append(bill.Lines, line)
-		bill.Amounts = bill.Add(line.Amounts)
-		bill.UnknownAttempts += line.UnknownAttempts
 		return nil
 	})
 	if err != nil {
@@ -140,7 +164,15 @@ func read(ctx context.Context, db Querier, view View, where string, args ...any)
 	return bills, nil
 }
 
-// Attempt is one row of the ledger, as a line's attempts are shown.
+// Digest identifies the bill's lines and adjustments, as the organization sees them.
+func (b Bill) Digest() (string, error) {
+	text, err := json.Marshal([]any{b.Lines, b.Adjustments})
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), err
+}
+
+// Attempt is an attempt of a line with what stands there for it: its settlement and
+// the corrections of its price, or, for an adjustment, those that it is about.
 type Attempt struct {
 	RequestID       uuid.UUID            `json:"request_id"`
 	Attempt         int                  `json:"attempt"`
@@ -153,6 +185,8 @@ type Attempt struct {
 	FallbackKind    request.FallbackKind `json:"fallback_kind"`
 	Basis           usage.Basis          `json:"basis"`
 	Usage           usage.Usage          `json:"usage"`
+	// Corrected is set where a price correction is in the amounts.
+	Corrected bool `json:"corrected,omitempty"`
 	request.Amounts
 }
 
@@ -163,13 +197,18 @@ type Page struct {
 	Next string
 }
 
-// sqlAttempts walks one index from the cursor on and stops at the limit.
+// sqlAttempts walks one index from the cursor on and stops at the limit. An attempt's
+// entries lie together there.
 const sqlAttempts = `
-select request_id, attempt, at, key, provider, model, deployment, masked, credential_owner, fallback_kind, basis,
-	input_tokens, cached_input_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
-	list_nanousd, charge_nanousd, provider_cost_nanousd, subsidy_nanousd, surcharge_nanousd
+select request_id, attempt, at, min(key), min(provider), min(model), min(deployment), bool_or(masked),
+	min(credential_owner), min(fallback_kind), min(basis), bool_or(correction > 0),
+	max(input_tokens), max(cached_input_tokens), max(cache_write_5m_tokens), max(cache_write_1h_tokens),
+	max(output_tokens), max(reasoning_tokens),
+	sum(list_nanousd)::bigint, sum(charge_nanousd)::bigint, sum(provider_cost_nanousd)::bigint,
+	sum(subsidy_nanousd)::bigint, sum(surcharge_nanousd)::bigint
 from ledger_attempts
 where tenant = $1 and period = $2 and line = $3 and (at, request_id, attempt) > ($4, $5, $6)
+group by at, request_id, attempt
 order by at, request_id, attempt limit $7`
 
 // LineAttempts are the attempts that a line adds up (M14). cursor is empty or a
@@ -209,7 +248,7 @@ func scanAttempt(row pgx.CollectableRow, view View) (Attempt, error) {
 	var masked bool
 	var in, cached, w5, w1, out, reasoning *int64
 	err := row.Scan(&a.RequestID, &a.Attempt, &a.At, &a.Key, &provider, &a.Model, &deployment, &masked,
-		&a.CredentialOwner, &a.FallbackKind, &a.Basis, &in, &cached, &w5, &w1, &out, &reasoning,
+		&a.CredentialOwner, &a.FallbackKind, &a.Basis, &a.Corrected, &in, &cached, &w5, &w1, &out, &reasoning,
 		&a.List, &a.Charge, &a.ProviderCost, &a.Subsidy, &a.Surcharge)
 	a.At = a.At.UTC()
 	a.Usage = usage.Usage{

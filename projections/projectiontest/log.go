@@ -4,6 +4,7 @@ package projectiontest
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -43,6 +44,20 @@ func (l *Log) ReadAll(_ context.Context, shard int16, after int64, limit int) ([
 	events := l.shards[shard]
 	after = min(after, int64(len(events)))
 	return append([]eventstore.Recorded(nil), events[after:min(after+int64(limit), int64(len(events)))]...), nil
+}
+
+// ReadConfig implements projections.Log.
+func (l *Log) ReadConfig(_ context.Context, shard int16, after int64, limit int) ([]eventstore.Recorded, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []eventstore.Recorded
+	for _, e := range l.shards[shard] {
+		kind, _, _ := strings.Cut(e.Stream, "/")
+		if e.Position > after && kind != "request" && kind != "bill" && len(found) < limit {
+			found = append(found, e)
+		}
+	}
+	return found, nil
 }
 
 // Head implements projections.Log.

@@ -1,0 +1,490 @@
+package bills_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-gateway/sluice/domain/billing"
+	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
+	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections"
+	"github.com/sluice-gateway/sluice/projections/bills"
+	"github.com/sluice-gateway/sluice/projections/projectiontest"
+)
+
+var (
+	november = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	december = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// ledger is a log with a live view of its bills.
+type ledger struct {
+	t        testing.TB
+	pool     *pgxpool.Pool
+	log      *projectiontest.Log
+	rebuild  *projections.Rebuilder
+	streams  map[string]int64
+	requests int
+}
+
+func newLedger(t testing.TB) *ledger {
+	l := &ledger{t: t, pool: projectiontest.NewPool(t), log: projectiontest.NewLog(), streams: map[string]int64{}}
+	l.rebuild = projections.NewRebuilder(l.pool, l.log)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	runner := projections.NewRunner(l.pool, l.log, projections.Options{Poll: time.Millisecond}, bills.Projection{})
+	go func() { defer close(done); runner.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return l
+}
+
+// say writes events and waits until the live view has read them.
+func (l *ledger) say(stream string, at time.Time, events ...event.Event) {
+	l.t.Helper()
+	for _, e := range events {
+		enc := event.Encode(e)
+		l.streams[stream]++
+		l.log.Append(eventstore.Recorded{
+			Event:  eventstore.Event{Type: enc.Type, Version: enc.Version, At: at, Data: enc.Data},
+			Stream: stream, StreamVersion: l.streams[stream], RecordedAt: at,
+		})
+	}
+}
+
+// caughtUp waits for the live view.
+func (l *ledger) caughtUp() {
+	l.t.Helper()
+	head, _ := l.log.Head(l.t.Context(), 0)
+	for at := int64(-1); at != head.Position; {
+		err := l.pool.QueryRow(l.t.Context(), `
+			select coalesce(max(position), 0) from projection_checkpoints where name = 'bills' and target = 'live'`).Scan(&at)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// settle writes a settlement of an attempt with so many input tokens at 1 nano-USD.
+func (l *ledger) settle(at time.Time, tokens int64, change func(*request.AttemptSettled)) {
+	l.requests++
+	s := request.AttemptSettled{
+		Attempt: 1, Tenant: "acme", Key: "k1", Provider: "p1", Model: "fable-5", Deployment: "fable-5@p1",
+		CredentialOwner: request.Operator, FallbackKind: request.NoFallback, Basis: usage.BasisReported,
+		Usage:   usage.Usage{Input: usage.Of(tokens), Output: usage.Of(0)},
+		Amounts: request.Amounts{List: money.NanoUSD(tokens), Charge: money.NanoUSD(tokens), ProviderCost: money.NanoUSD(tokens)},
+	}
+	if change != nil {
+		change(&s)
+	}
+	l.say("request/"+projectiontest.RequestID(l.requests).String(), at, s)
+}
+
+// correct says what a token of input truly cost, in nano-USD, from one time to another.
+func (l *ledger) correct(from, to time.Time, nano int64, reason string) {
+	price, zero := decimal.New(nano, -3), decimal.Zero
+	l.say("deployment/fable-5@p1", to, catalog.PriceCorrected{
+		Deployment: "fable-5@p1", From: from, To: to, Prices: money.Prices{Input: &price, Output: &zero}, Reason: reason,
+	})
+}
+
+// close closes a bill as the command does.
+func (l *ledger) close(tenant, period string) (bills.Closing, error) {
+	l.caughtUp()
+	c, err := bills.PlanClosing(l.t.Context(), l.pool, 0, tenant, period, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		return c, err
+	}
+	events := []event.Event{}
+	for _, a := range c.Adjusted {
+		events = append(events, a)
+	}
+	l.say(billing.Stream(tenant, period), december, append(events, c.Closed)...)
+	return c, nil
+}
+
+func (l *ledger) bill(tenant, period string) bills.Bill {
+	l.t.Helper()
+	l.caughtUp()
+	b, err := bills.Get(l.t.Context(), l.pool, tenant, period, bills.Caller)
+	if err != nil && !errors.Is(err, bills.ErrNotFound) {
+		l.t.Fatal(err)
+	}
+	return b
+}
+
+func (l *ledger) rebuilt() {
+	l.t.Helper()
+	if err := l.rebuild.Rebuild(l.t.Context(), bills.Projection{}, nil); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *ledger) dryRun() bills.Difference {
+	l.t.Helper()
+	l.caughtUp()
+	d, err := bills.DryRun(l.t.Context(), l.rebuild, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return d
+}
+
+// verified: what follows the log live is what it makes from the beginning (E4).
+func (l *ledger) verified() string {
+	l.t.Helper()
+	l.caughtUp()
+	v, err := l.rebuild.Verify(l.t.Context(), bills.Projection{}, nil)
+	if err != nil || !v.OK() {
+		l.t.Fatalf("%+v, %v", v, err)
+	}
+	return v.Live.Sum
+}
+
+// A correction changes no bill until the bills are rebuilt; the dry run says by how
+// much, the rebuild does just that, twice the same, and only to the attempts that were
+// settled on the deployment within the interval (M15). Before and after, the live view
+// is what the log adds up to (E4).
+func TestACorrectionWaitsForTheRebuild_M15_E4(t *testing.T) {
+	l := newLedger(t)
+	at := november.AddDate(0, 0, 10)
+	l.settle(at.Add(-time.Microsecond), 100, nil) // before the interval
+	l.settle(at, 1000, nil)
+	l.settle(at.Add(time.Hour), 10, func(s *request.AttemptSettled) { s.Deployment = "fable-5@p2" })
+	l.settle(at.Add(time.Hour), 10, func(s *request.AttemptSettled) { s.Tenant = "globex" })
+	l.settle(at.Add(time.Hour), 10, func(s *request.AttemptSettled) {
+		s.Basis, s.Usage, s.Amounts = usage.BasisUnknown, usage.Usage{}, request.Amounts{}
+	})
+	l.settle(at.Add(2*time.Hour), 100, nil) // behind it
+	l.correct(at, at.Add(2*time.Hour), 3, "read wrongly")
+
+	if b := l.bill("acme", "2026-11"); b.Charge != 1210 {
+		t.Fatalf("before the rebuild the bill is %d", b.Charge)
+	}
+	before := l.verified()
+	want := []bills.TenantDifference{
+		{Tenant: "acme", Before: 1210, After: 3210, Difference: 2000},
+		{Tenant: "globex", Before: 10, After: 30, Difference: 20},
+	}
+	if diff := gocmp.Diff(want, l.dryRun().Tenants); diff != "" {
+		t.Fatal(diff)
+	}
+	if l.verified() != before {
+		t.Fatal("the dry run changed the bills")
+	}
+	l.rebuilt()
+	b := l.bill("acme", "2026-11")
+	if b.Charge != 3210 || b.List != 3210 || b.ProviderCost != 3210 || b.UnknownAttempts != 1 || len(b.Adjustments) != 0 {
+		t.Errorf("%+v", b)
+	}
+	first := l.verified()
+	l.rebuilt()
+	if l.verified() != first {
+		t.Error("a second rebuild made other bytes")
+	}
+	for _, d := range l.dryRun().Tenants {
+		if d.Difference != 0 {
+			t.Errorf("after the rebuild there is still %+v", d)
+		}
+	}
+	// A settlement of that interval that comes only now is priced by the correction too,
+	// by the live view and by a rebuild alike.
+	l.settle(at.Add(time.Minute), 1, nil)
+	if b := l.bill("acme", "2026-11"); b.Charge != 3213 {
+		t.Errorf("with one more the bill is %d", b.Charge)
+	}
+	l.verified()
+}
+
+// A closed bill never changes. A settlement that comes late and a correction stand on
+// the next bill as adjustments, which are traced to their attempts as lines are (M14).
+func TestAClosedBillNeverChanges_M14(t *testing.T) {
+	l := newLedger(t)
+	at := november.AddDate(0, 0, 10)
+	l.settle(at, 1000, nil)
+	l.settle(at, 100, nil)
+	l.settle(december.Add(time.Hour), 7, nil)
+	if _, err := l.close("acme", "2026-12"); !errors.As(err, new(*bills.EarlierError)) {
+		t.Fatalf("December before November: %v", err)
+	}
+	closing, err := l.close("acme", "2026-11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.bill("acme", "2026-11")
+	if closed.Status != bills.Closed || closed.Charge != 1100 || closing.Closed.Charge != 1100 {
+		t.Fatalf("%+v", closed)
+	}
+	if _, err := l.close("acme", "2026-11"); !errors.Is(err, bills.ErrClosed) {
+		t.Errorf("closed twice: %v", err)
+	}
+	l.settle(at, 5, nil) // late
+	l.correct(november, december, 2, "list price doubled")
+	l.rebuilt()
+
+	if diff := gocmp.Diff(closed, l.bill("acme", "2026-11")); diff != "" {
+		t.Errorf("the closed bill changed (-was +is):\n%s", diff)
+	}
+	next := l.bill("acme", "2026-12")
+	slices.SortFunc(next.Adjustments, func(a, b bills.Adjustment) int { return cmp.Compare(a.Reason, b.Reason) })
+	if next.Charge != 7+10+1100 || len(next.Adjustments) != 2 ||
+		next.Adjustments[0].Reason != "late_settlement" || next.Adjustments[0].Charge != 10 || next.Adjustments[0].Attempts != 1 ||
+		next.Adjustments[1].Reason != "list price doubled" || next.Adjustments[1].Charge != 1100 || next.Adjustments[1].Attempts != 2 {
+		t.Fatalf("%+v", next)
+	}
+	for _, a := range next.Adjustments {
+		if sum, n := sumIn(t, l.pool, "acme", "2026-12", a.ID); sum != a.Amounts || n != a.Attempts {
+			t.Errorf("adjustment %+v, but its %d attempts have %+v", a, n, sum)
+		}
+	}
+	l.verified()
+
+	// What stands on December's bill stays there when that is closed, and the next
+	// correction goes to January's.
+	if closing, err = l.close("acme", "2026-12"); err != nil || len(closing.Adjusted) != 2 {
+		t.Fatalf("%+v, %v", closing, err)
+	}
+	december12 := l.bill("acme", "2026-12")
+	l.correct(november, december, 1, "it had not")
+	l.rebuilt()
+	if diff := gocmp.Diff(december12, l.bill("acme", "2026-12")); diff != "" {
+		t.Errorf("December changed (-was +is):\n%s", diff)
+	}
+	if january := l.bill("acme", "2027-01"); january.Charge != -1105 || len(january.Adjustments) != 1 {
+		t.Errorf("%+v", january)
+	}
+	l.verified()
+}
+
+// What was settled between the look at a bill and the word that closes it is not in the
+// closed bill, whose total was said already, but in the next.
+func TestASettlementBehindTheClosingIsLate_M14(t *testing.T) {
+	l := newLedger(t)
+	l.settle(november, 1000, nil)
+	l.caughtUp()
+	c, err := bills.PlanClosing(t.Context(), l.pool, 0, "acme", "2026-11", december)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.settle(november, 1, func(s *request.AttemptSettled) { s.Model = "fable-4" })
+	l.caughtUp()
+	l.say(billing.Stream("acme", "2026-11"), december, c.Closed)
+	b := l.bill("acme", "2026-11")
+	digest, _ := b.Digest()
+	if b.Charge != 1000 || len(b.Lines) != 1 || digest != c.Closed.LinesDigest {
+		t.Errorf("%+v", b)
+	}
+	if next := l.bill("acme", "2026-12"); next.Charge != 1 || next.Adjustments[0].OfPeriod != "2026-11" {
+		t.Errorf("%+v", next)
+	}
+	l.verified()
+}
+
+func TestABillIsClosedOnceItsMonthIsOver_M14(t *testing.T) {
+	l := newLedger(t)
+	l.settle(november, 1, nil)
+	l.caughtUp()
+	_, err := bills.PlanClosing(t.Context(), l.pool, 0, "acme", "2026-11", december.Add(-time.Nanosecond))
+	if e, ok := errors.AsType[*bills.NotEndedError](err); !ok || !e.Ends.Equal(december) {
+		t.Errorf("an instant before its end: %v", err)
+	}
+	if _, err = bills.PlanClosing(t.Context(), l.pool, 0, "acme", "2026-11", december); err != nil {
+		t.Errorf("at its end: %v", err)
+	}
+	if _, err = bills.PlanClosing(t.Context(), l.pool, 0, "acme", "2026-13", december); !errors.Is(err, bills.ErrPeriod) {
+		t.Errorf("no month: %v", err)
+	}
+	if _, err = bills.PlanClosing(t.Context(), l.pool, 0, "globex", "2026-11", december); !errors.Is(err, bills.ErrNotFound) {
+		t.Errorf("nobody's bill: %v", err)
+	}
+}
+
+// A rebuild that was interrupted and finds another correction in the log begins again:
+// what it had made lacks it.
+func TestAnInterruptedRebuildTakesInWhatWasCorrectedSince_M15(t *testing.T) {
+	l := newLedger(t)
+	l.settle(november, 100, nil)
+	l.caughtUp()
+	ctx, stop := context.WithCancel(t.Context())
+	err := l.rebuild.Rebuild(ctx, bills.Projection{}, func(projections.Progress) { stop() })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("not interrupted: %v", err)
+	}
+	l.correct(november, december, 5, "late news")
+	l.rebuilt()
+	if b := l.bill("acme", "2026-11"); b.Charge != 500 {
+		t.Errorf("the bill is %d", b.Charge)
+	}
+}
+
+// Whatever happens in whatever order (requests, corrections, closings, rebuilds, late
+// settlements): the five sums of the events, corrected as far as the view was told, are
+// those of the ledger, of the bills and of the usage; closed bills keep their bytes;
+// charges of lines are never negative; the dry run says what the rebuild then does; and
+// the live view is what the log makes from the beginning (M7, M14, M15, E4).
+func TestTheSumsAgree_M7_M14_M15(t *testing.T) {
+	checks := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		// Each makes a database and several rebuilds: more of them find nothing new.
+		if checks++; checks > 25 {
+			return
+		}
+		l := newLedger(t)
+		closed := map[string]bills.Bill{}
+		for range rapid.IntRange(3, 12).Draw(rt, "steps") {
+			month := november.AddDate(0, rapid.IntRange(0, 2).Draw(rt, "month"), 0)
+			tenant := rapid.SampledFrom([]string{"acme", "globex"}).Draw(rt, "tenant")
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0, 1, 2:
+				for range rapid.IntRange(1, 4).Draw(rt, "requests") {
+					l.settle(month.Add(time.Duration(rapid.IntRange(0, 700).Draw(rt, "hour"))*time.Hour),
+						rapid.Int64Range(0, 1000).Draw(rt, "tokens"), func(s *request.AttemptSettled) { vary(rt, s, tenant) })
+				}
+			case 3:
+				from := month.Add(time.Duration(rapid.IntRange(0, 500).Draw(rt, "from")) * time.Hour)
+				l.correct(from, from.Add(time.Duration(rapid.IntRange(1, 900).Draw(rt, "hours"))*time.Hour),
+					rapid.Int64Range(0, 5).Draw(rt, "price"), "seen "+from.Format(time.DateOnly))
+			case 4:
+				said := l.dryRun()
+				l.rebuilt()
+				for _, d := range l.dryRun().Tenants {
+					i := slices.IndexFunc(said.Tenants, func(s bills.TenantDifference) bool { return s.Tenant == d.Tenant })
+					if d.Difference != 0 || said.Tenants[i].After != d.Before {
+						rt.Fatalf("said %+v, did %+v", said.Tenants[i], d)
+					}
+				}
+			case 5:
+				period := billing.Period(month)
+				if _, err := l.close(tenant, period); err == nil {
+					closed[tenant+period] = l.bill(tenant, period)
+				}
+			}
+		}
+		l.verified()
+		l.agree(rt)
+		for _, tenant := range []string{"acme", "globex"} {
+			for m := range 3 {
+				period := billing.Period(november.AddDate(0, m, 0))
+				bill := l.bill(tenant, period)
+				if was, ok := closed[tenant+period]; ok {
+					if diff := gocmp.Diff(was, bill); diff != "" {
+						rt.Fatalf("closed bill %s of %s (-was +is):\n%s", period, tenant, diff)
+					}
+				}
+				for _, line := range bill.Lines {
+					if sum, n := sumIn(t, l.pool, tenant, period, line.ID); sum != line.Amounts || n != line.Attempts || line.Charge < 0 {
+						rt.Fatalf("line %+v, but its %d attempts have %+v", line, n, sum)
+					}
+				}
+			}
+		}
+	})
+}
+
+func vary(rt *rapid.T, s *request.AttemptSettled, tenant string) {
+	s.Tenant = tenant
+	s.Deployment = rapid.SampledFrom([]string{"fable-5@p1", "fable-5@p1", "fable-5@p2"}).Draw(rt, "deployment")
+	switch rapid.IntRange(0, 4).Draw(rt, "kind") {
+	case 0:
+		s.CredentialOwner, s.Charge = request.Workspace, 0
+	case 1:
+		s.Basis, s.Usage, s.Amounts = usage.BasisUnknown, usage.Usage{}, request.Amounts{}
+	case 2:
+		s.Charge, s.Waived = 0, true
+	}
+}
+
+// agree compares the sums of the log with those of every table.
+func (l *ledger) agree(rt *rapid.T) {
+	var told int64
+	if err := l.pool.QueryRow(l.t.Context(), `select coalesce(max(position), 0) from bill_corrections`).Scan(&told); err != nil {
+		rt.Fatal(err)
+	}
+	all, _ := l.log.ReadAll(l.t.Context(), 0, 0, 1<<20)
+	var corrections []billing.Correction
+	want := map[string]request.Amounts{}
+	each := func(do func(eventstore.Recorded, event.Event)) {
+		for _, rec := range all {
+			e, err := event.Decode(rec.Type, rec.Version, rec.Data)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			do(rec, e)
+		}
+	}
+	each(func(rec eventstore.Recorded, e event.Event) {
+		if c, ok := e.(catalog.PriceCorrected); ok && rec.Position <= told {
+			corrections = append(corrections, billing.Correction{Position: rec.Position, PriceCorrected: c})
+		}
+	})
+	each(func(rec eventstore.Recorded, e event.Event) {
+		s, ok := e.(request.AttemptSettled)
+		if !ok {
+			return
+		}
+		// Said plainly: the last correction that covers the attempt prices it, or its own.
+		amounts := s.Amounts
+		for _, c := range corrections {
+			if c.Covers(s.Deployment, rec.At) {
+				amounts = billing.Reprice(s, c.Prices)
+			}
+		}
+		want[s.Tenant] = want[s.Tenant].Add(amounts)
+	})
+	for _, table := range []string{"ledger_attempts", "bill_lines", "usage_days"} {
+		for tenant, amounts := range want {
+			var got request.Amounts
+			err := l.pool.QueryRow(l.t.Context(), fmt.Sprintf(`
+				select sum(list_nanousd), sum(charge_nanousd), sum(provider_cost_nanousd), sum(subsidy_nanousd), sum(surcharge_nanousd)
+				from %s where tenant = $1`, table), tenant).
+				Scan(&got.List, &got.Charge, &got.ProviderCost, &got.Subsidy, &got.Surcharge)
+			if err != nil || got != amounts {
+				rt.Fatalf("%s has %+v for %s, the log %+v, %v", table, got, tenant, amounts, err)
+			}
+		}
+	}
+}
+
+// sumIn adds up the attempts of a line or an adjustment, page by page.
+func sumIn(t testing.TB, pool *pgxpool.Pool, tenant, period, line string) (sum request.Amounts, n int64) {
+	t.Helper()
+	for cursor := ""; ; {
+		page, err := bills.LineAttempts(t.Context(), pool, tenant, period, line, bills.Operator, cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range page.Attempts {
+			sum = sum.Add(a.Amounts)
+			n++
+		}
+		if cursor = page.Next; cursor == "" {
+			return sum, n
+		}
+	}
+}
+
+// An adjustment is shown with everything that a line has (M14).
+func TestAdjustmentJSON_M14(t *testing.T) {
+	out, err := json.Marshal(bills.Adjustment{
+		ID: "a1", OfPeriod: "2026-10", Reason: "late_settlement", Attempts: 1, Amounts: request.Amounts{List: -1, Charge: -2},
+	})
+	want := `{"id":"a1","of_period":"2026-10","reason":"late_settlement","attempts":1,` +
+		`"list_nanousd":-1,"charge_nanousd":-2,"provider_cost_nanousd":0,"subsidy_nanousd":0,"surcharge_nanousd":0}`
+	if err != nil || string(out) != want {
+		t.Errorf("%s, %v", out, err)
+	}
+}
