@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
 )
 
+// Rules: E12.
 func TestAppendedEventsAreReadAsWritten_E12(t *testing.T) {
 	s := openStore(t, Config{URL: pgtest.NewDatabase(t)})
 	stream := newRequest()
@@ -46,6 +47,7 @@ func TestAppendedEventsAreReadAsWritten_E12(t *testing.T) {
 	}
 }
 
+// Rules: E2.
 func TestAppendOnWrongVersionConflicts_E2(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s, other := openStore(t, Config{URL: url}), openStore(t, Config{URL: url})
@@ -86,6 +88,7 @@ func TestAppendOnWrongVersionConflicts_E2(t *testing.T) {
 	}
 }
 
+// Rules: M16.
 func TestRefusalWritesWhatTheCallerSays_M16(t *testing.T) {
 	s := openStore(t, Config{URL: pgtest.NewDatabase(t)})
 	key := budget.Key("org/acme/usd/month/2026-11")

@@ -25,6 +25,7 @@ x9 1 -5 {}
 	}
 }
 
+// Rules: E9.
 func TestChainHashGolden_E9(t *testing.T) {
 	at := time.Date(2026, 11, 29, 12, 0, 0, 123_456_000, time.UTC)
 	got := chainHash(Hash{1, 2, 3}, 4, at, []row{
@@ -36,6 +37,7 @@ func TestChainHashGolden_E9(t *testing.T) {
 	}
 }
 
+// Rules: E6.
 func TestUnstorableEventsAreRefusedBeforeTheyQueue_E6(t *testing.T) {
 	ok := Event{Type: "a", Version: 1, Data: []byte(`{}`)}
 	for name, change := range map[string]func(*Event){
@@ -66,6 +68,8 @@ func TestUnstorableEventsAreRefusedBeforeTheyQueue_E6(t *testing.T) {
 }
 
 // What a row says of its events must be what its body holds.
+//
+// Rules: E9.
 func TestRowsThatDoNotAddUpAreCorrupt_E9(t *testing.T) {
 	for name, r := range map[string]Row{
 		"fewer lines":     {Position: 2, Events: 2, Version: 2, body: []byte("a 1 0 {}\n")},

@@ -10,6 +10,8 @@ import (
 )
 
 // Two processes, 200 callers, one limit that lets 37 of them in.
+//
+// Rules: M16.
 func TestConcurrentReservationsNeverOverspend_M16(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	stores := []*Store{openStore(t, Config{URL: url}), openStore(t, Config{URL: url})}

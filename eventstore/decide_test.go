@@ -91,6 +91,8 @@ func drawEntry(t *rapid.T) *entry {
 // Whatever a batch holds and however little of it was read: each call is told what
 // the plain rule says, one after the other, and what is written adds up to it,
 // unless an assumption was wrong, which the index finds.
+//
+// Rules: E2, M16.
 func TestDecideFollowsThePlainRule_E2_M16(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		truth := &model{

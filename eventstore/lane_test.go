@@ -61,6 +61,8 @@ func goAppend(ctx context.Context, s *Store, appends ...Append) <-chan error {
 
 // While one batch cannot be written, all that arrives gathers; then it goes in one
 // or two. No timer is involved, so one append alone goes alone.
+//
+// Rules: E6.
 func TestAppendsShareABatchAndALoneOneDoesNotWait_E6(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url, LaneConns: 1})
@@ -96,6 +98,8 @@ func TestAppendsShareABatchAndALoneOneDoesNotWait_E6(t *testing.T) {
 }
 
 // The lane's own wait: it returns what is there, and waits only for nothing.
+//
+// Rules: E6.
 func TestLaneTakesALoneEntryAtOnce_E6(t *testing.T) {
 	l := &lane{queue: newQueue(limits{10, 1000}), batch: limits{10, 1000}}
 	e := &entry{events: 1, bytes: 1}
@@ -115,6 +119,8 @@ func TestLaneTakesALoneEntryAtOnce_E6(t *testing.T) {
 
 // An append that the database refuses or that conflicts fails alone, in whatever
 // company it was written.
+//
+// Rules: E2, E6.
 func TestOneBadAppendDoesNotFailItsNeighbours_E2_E6(t *testing.T) {
 	full := budget.Delta{Key: "k", Held: math.MaxInt64}
 	for _, c := range []struct {

@@ -15,6 +15,8 @@ import (
 
 // A connection lost around the commit leaves the outcome open; the lane looks the
 // batch up and answers with what is true.
+//
+// Rules: E11.
 func TestLaneSettlesLostCommitItself_E11(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -50,6 +52,7 @@ func TestLaneSettlesLostCommitItself_E11(t *testing.T) {
 	}
 }
 
+// Rules: E11.
 func TestOutcomeIsUnknownWhenNobodyAnswers_E11(t *testing.T) {
 	proxy := newProxy(t, pgtest.NewDatabase(t))
 	s := openStore(t, Config{URL: proxy.url, settleTimeout: 200 * time.Millisecond})
@@ -81,6 +84,8 @@ func TestLostConnectionBeforeCommitIsRetried(t *testing.T) {
 // The server dies under load. What was answered is there, what was delivered is
 // there and the same, and the chain holds: though COMMIT alone does not wait for
 // the disk.
+//
+// Rules: E3, E11.
 func TestNothingAnsweredOrDeliveredIsLostToACrash_E3_E11(t *testing.T) {
 	server, database := newSlowToFlush(t)
 	s := openStore(t, Config{URL: database})
@@ -175,6 +180,8 @@ func newSlowToFlush(t *testing.T) (*pgserver.Server, string) {
 
 // Between COMMIT and barrier a batch is visible but not durable. Its caller is not
 // answered, and a reader gets it only once it cannot be lost any more.
+//
+// Rules: E3.
 func TestReadersAndCallersWaitForTheDisk_E3(t *testing.T) {
 	_, database := newSlowToFlush(t)
 	proxy := newProxy(t, database)

@@ -23,6 +23,7 @@ func requestBornAt(at time.Time, n byte) string {
 	return "request/" + id.String()
 }
 
+// Rules: E7.
 func TestMonthIsDetachedExportedAndBroughtBack_E7(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	conn := connect(t, url)
@@ -75,6 +76,8 @@ func TestMonthIsDetachedExportedAndBroughtBack_E7(t *testing.T) {
 }
 
 // While a month is away, other events may not go missing unnoticed.
+//
+// Rules: E9.
 func TestDetachedMonthDoesNotHideRemovals_E9(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	conn := connect(t, url)
@@ -94,6 +97,7 @@ func TestDetachedMonthDoesNotHideRemovals_E9(t *testing.T) {
 	}
 }
 
+// Rules: E7.
 func TestMonthInUseIsNotDetached_E7(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for _, month := range []time.Time{now, now.AddDate(0, -1, 0), now.AddDate(0, 1, 0)} {
@@ -105,6 +109,8 @@ func TestMonthInUseIsNotDetached_E7(t *testing.T) {
 
 // A request of a month that nobody made a partition for is written and read; the
 // month is then left in the default partition.
+//
+// Rules: E7.
 func TestEventsWithoutMonthAreNotRefused_E7(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})
@@ -119,6 +125,8 @@ func TestEventsWithoutMonthAreNotRefused_E7(t *testing.T) {
 }
 
 // Each kind of stream is born where its partition is, whatever the day.
+//
+// Rules: E7.
 func TestBornIsAFunctionOfTheName_E7(t *testing.T) {
 	at := time.Date(2026, 11, 29, 22, 3, 4, 567_000_000, time.UTC)
 	for _, c := range []struct {

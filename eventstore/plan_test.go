@@ -13,6 +13,8 @@ import (
 )
 
 // The hot reads use an index in every partition they touch and touch no others.
+//
+// Rules: E7.
 func TestHotReadsUseIndexesAndPrune_E7(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})
@@ -106,6 +108,8 @@ func explain(t *testing.T, conn *pgx.Conn, sql string, args []any) string {
 
 // Positions and hashes are data, so a log that was dumped and restored elsewhere
 // verifies and goes on where it was. (Positions made of transaction ids would not.)
+//
+// Rules: E3.
 func TestDumpedAndRestoredLogContinues_E3(t *testing.T) {
 	for _, program := range []string{"pg_dump", "psql"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -12,6 +12,8 @@ import (
 
 // Pages may begin and end inside a row of several events; every cut gives the same
 // events.
+//
+// Rules: D17.
 func TestReadsCutRowsAnywhere_D17(t *testing.T) {
 	s := openStore(t, Config{URL: pgtest.NewDatabase(t)})
 	const stream = "tenant/acme"
@@ -87,6 +89,8 @@ func TestSubscriberIsWokenByAnotherProcess(t *testing.T) {
 }
 
 // Notifications only shorten the wait: without any, polling finds the events.
+//
+// Rules: E3.
 func TestSubscriberPollsWhatNobodyNotified_E3(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s, silent := openStore(t, Config{URL: url}), openStore(t, Config{URL: url})
@@ -108,6 +112,8 @@ func TestSubscriberPollsWhatNobodyNotified_E3(t *testing.T) {
 }
 
 // A position that is not there stops a subscriber; it never goes on behind it.
+//
+// Rules: E3.
 func TestSubscriberStopsAtAGap_E3(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})

@@ -42,6 +42,8 @@ func effects(raw Raw) ([]budget.Delta, error) {
 
 // Appends go on while the counters are compared and rebuilt: neither may see half
 // of an append.
+//
+// Rules: E4, E5.
 func TestRebuiltCountersEqualLiveOnesBesideTraffic_E4_E5(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})
@@ -83,6 +85,7 @@ func TestRebuiltCountersEqualLiveOnesBesideTraffic_E4_E5(t *testing.T) {
 	}
 }
 
+// Rules: E4.
 func TestRebuildMendsDriftedCounters_E4(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})
@@ -121,6 +124,8 @@ func TestRebuildMendsDriftedCounters_E4(t *testing.T) {
 }
 
 // A fold that meets what it does not know stops and says where; it never skips.
+//
+// Rules: E8.
 func TestRebuildStopsAtUnknownEvent_E8(t *testing.T) {
 	s := openStore(t, Config{URL: pgtest.NewDatabase(t)})
 	mustAppend(t, s, newRequest(), 0, 2)

@@ -11,6 +11,8 @@ import (
 
 // The application's role cannot change an event; nor can the owner, by accident;
 // and no statement of this package tries.
+//
+// Rules: E1.
 func TestNobodyChangesAnEvent_E1(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})
@@ -43,6 +45,8 @@ func TestNobodyChangesAnEvent_E1(t *testing.T) {
 }
 
 // What the store's own connections run as.
+//
+// Rules: E1.
 func TestConnectionsDropToTheApplicationRole_E1(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, Config{URL: url})

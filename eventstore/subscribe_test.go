@@ -36,6 +36,8 @@ func collect(ctx context.Context, s *Store, upTo *atomic.Int64) ([]Recorded, err
 // held open in the same and in another database and the lanes' backends are
 // killed. A subscriber must see each committed event once, in one order, gapless,
 // and each stream in its order.
+//
+// Rules: E3, E11.
 func TestSubscriberSeesEveryEventOnceInOrder_E3_E11(t *testing.T) {
 	url, elsewhere := pgtest.NewDatabase(t), pgtest.NewDatabase(t)
 	stores := []*Store{openStore(t, Config{URL: url}), openStore(t, Config{URL: url})}

@@ -8,6 +8,8 @@ import (
 )
 
 // Whoever can switch the triggers off can change anything; the chain shows it.
+//
+// Rules: E9.
 func TestVerifyChainFindsTampering_E9(t *testing.T) {
 	const row = `(0, 14, 2, 'circuit/endpoint/x', 2, '1970-01-02 00:00:00+00', now(), '{}', E'a 1 0 {}\nb 1 0 {}\n')`
 	for _, c := range []struct {
@@ -58,6 +60,8 @@ func TestVerifyChainFindsTampering_E9(t *testing.T) {
 }
 
 // The chain goes over batches of many rows, refusals and conflicts just the same.
+//
+// Rules: E9.
 func TestVerifyChainOverBatchesOfManyRows_E9(t *testing.T) {
 	s := openStore(t, Config{URL: pgtest.NewDatabase(t)})
 	group := make([]Append, 50)

@@ -37,6 +37,7 @@ func state(t *testing.T, url string) migrations.Status {
 	return status
 }
 
+// Rules: O6.
 func TestEmptyDatabaseIsMigratedOnce_O6(t *testing.T) {
 	url := pgtest.NewEmptyDatabase(t)
 	before := state(t, url)
@@ -69,6 +70,8 @@ func TestEmptyDatabaseIsMigratedOnce_O6(t *testing.T) {
 
 // Several workers' migrate commands at once, on several databases of one cluster:
 // roles are the cluster's.
+//
+// Rules: O6.
 func TestConcurrentMigrationsAgree_O6(t *testing.T) {
 	urls := []string{pgtest.NewEmptyDatabase(t), pgtest.NewEmptyDatabase(t)}
 	var wg sync.WaitGroup
@@ -122,6 +125,7 @@ func TestDatabasesThatAreNotOursAreLeftAlone(t *testing.T) {
 	}
 }
 
+// Rules: O11.
 func TestUnknownSchemasAreNotBuiltUpon_O11(t *testing.T) {
 	t.Run("newer", func(t *testing.T) {
 		url := pgtest.NewDatabase(t)
@@ -162,6 +166,8 @@ func TestUnknownSchemasAreNotBuiltUpon_O11(t *testing.T) {
 }
 
 // A migrate command that died before it was done is simply run again.
+//
+// Rules: O6.
 func TestInterruptedMigrationIsRunAgain_O6(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	exec(t, url, `delete from schema_digests`)

@@ -127,6 +127,8 @@ func TestImagesAreCounted(t *testing.T) {
 
 // TestUsageForms_S8 is where and how usage is told. The position counts events
 // from the end, [DONE] included: 1 is the one before it.
+//
+// Rules: S8.
 func TestUsageForms_S8(t *testing.T) {
 	told := func(u tokenUsage) *tokenUsage { return &u }
 	normal := told(tokenUsage{PromptTokens: 7, CompletionTokens: 3, TotalTokens: 10})

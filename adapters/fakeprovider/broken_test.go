@@ -38,6 +38,8 @@ func raw(t *testing.T, s *fakeprovider.Server, model string, stream bool) (strin
 const lastChunk = "0\r\n\r\n"
 
 // TestNoReply_W13 ends the connection in place of a reply.
+//
+// Rules: W13.
 func TestNoReply_W13(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	if got, err := raw(t, c.server, "fake-close", true); got != "" || err != nil {
@@ -53,6 +55,8 @@ func TestNoReply_W13(t *testing.T) {
 
 // TestCutStreams_S4 looks at the bytes on the wire of each way in which a
 // stream can stop after two chunks of output.
+//
+// Rules: S4.
 func TestCutStreams_S4(t *testing.T) {
 	tests := []struct {
 		how     string
@@ -96,6 +100,8 @@ func TestCutStreams_S4(t *testing.T) {
 
 // TestCutWholeAnswers_W13: what was announced does not arrive, or what arrives
 // is half an answer. The provider made it in full and bills it in full.
+//
+// Rules: W13.
 func TestCutWholeAnswers_W13(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for how, want := range map[string]error{
@@ -113,6 +119,8 @@ func TestCutWholeAnswers_W13(t *testing.T) {
 
 // TestSilence_W11 is every way to keep a caller waiting: each ends when the
 // caller gives up, and the ledger says so.
+//
+// Rules: W11.
 func TestSilence_W11(t *testing.T) {
 	tests := []struct {
 		model  string
@@ -155,6 +163,8 @@ func TestSilence_W11(t *testing.T) {
 }
 
 // TestTrickleSendsOnlyComments_W11: bytes keep coming, output never does.
+//
+// Rules: W11.
 func TestTrickleSendsOnlyComments_W11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInMemory(t, fakeprovider.Options{})
@@ -168,6 +178,8 @@ func TestTrickleSendsOnlyComments_W11(t *testing.T) {
 }
 
 // TestNotTheProtocol_W2 is 200 with something else than an answer.
+//
+// Rules: W2.
 func TestNotTheProtocol_W2(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for _, stream := range []bool{false, true} {
@@ -185,6 +197,8 @@ func TestNotTheProtocol_W2(t *testing.T) {
 
 // TestMalformedEvent_S14 puts an event that is not JSON after two good ones;
 // the rest follows.
+//
+// Rules: S14.
 func TestMalformedEvent_S14(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	r := c.call("fake-malformed:2", true)
@@ -207,6 +221,8 @@ func TestMalformedEvent_S14(t *testing.T) {
 }
 
 // TestErrorEvents_W2 tells a failure inside a 200, before any output and after.
+//
+// Rules: W2.
 func TestErrorEvents_W2(t *testing.T) {
 	tests := []struct {
 		model   string
@@ -248,6 +264,8 @@ func TestErrorEvents_W2(t *testing.T) {
 }
 
 // TestErrorInsideWhole200_W2 is the twin without a stream.
+//
+// Rules: W2.
 func TestErrorInsideWhole200_W2(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	r := c.call("fake-error:first:overloaded", false)
@@ -260,6 +278,8 @@ func TestErrorInsideWhole200_W2(t *testing.T) {
 }
 
 // TestUnfinishedStreams_S14 lacks the sentinel, the finish reason, or both.
+//
+// Rules: S14.
 func TestUnfinishedStreams_S14(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for model, want := range map[string]struct {
@@ -284,6 +304,8 @@ func TestUnfinishedStreams_S14(t *testing.T) {
 
 // TestToolCut_S4 stops in the middle of a call's arguments, also when they are
 // as short as arguments can be.
+//
+// Rules: S4.
 func TestToolCut_S4(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for _, parameters := range []string{`{"type":"object","properties":{"city":{"type":"string"}}}`, `{}`} {

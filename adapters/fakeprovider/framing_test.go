@@ -30,6 +30,8 @@ func anonymous(events []string) []string {
 
 // TestFramings_S12 sends the same answer in every framing: a reader that
 // follows the standard sees the same events.
+//
+// Rules: S12.
 func TestFramings_S12(t *testing.T) {
 	tests := []struct{ model, sign string }{
 		{"fake-crlf", "}\r\n\r\n"},
@@ -59,6 +61,8 @@ func TestFramings_S12(t *testing.T) {
 }
 
 // TestUnendedEvent_S12: the last event has no blank line, so it does not count.
+//
+// Rules: S12.
 func TestUnendedEvent_S12(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for _, model := range []string{"fake-unended", "fake-unended+no-done"} {
@@ -72,6 +76,8 @@ func TestUnendedEvent_S12(t *testing.T) {
 
 // TestSplitsCutCharacters_S12 checks that one byte a write is what arrives:
 // every chunk of the transfer encoding is one byte, characters notwithstanding.
+//
+// Rules: S12.
 func TestSplitsCutCharacters_S12(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	got, err := raw(t, c.server, "fake-cjk+words:3+split:1+cut:3:close", true)
@@ -89,6 +95,8 @@ func TestSplitsCutCharacters_S12(t *testing.T) {
 }
 
 // TestSplitAtEveryByte_S12 cuts a stream in two at each of its bytes.
+//
+// Rules: S12.
 func TestSplitAtEveryByte_S12(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	want := ""
@@ -105,6 +113,8 @@ func TestSplitAtEveryByte_S12(t *testing.T) {
 }
 
 // TestBigLines_S12 sends one event above the sizes at which readers stop.
+//
+// Rules: S12.
 func TestBigLines_S12(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for model, size := range map[string]int{"fake-big:64k": 64 << 10, "fake-big:1m": 1 << 20, "fake-big:20m": 20 << 20} {
@@ -159,6 +169,8 @@ func TestPace(t *testing.T) {
 
 // TestDrip_O9 gives 64 bytes a second, and bills what a caller that leaves has
 // been given.
+//
+// Rules: O9.
 func TestDrip_O9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInMemory(t, fakeprovider.Options{})

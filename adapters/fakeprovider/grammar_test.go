@@ -16,6 +16,8 @@ import (
 // TestEveryFaultEnds_O9 calls each fault of the table, both ways, from a caller
 // with a deadline: it is done, its outcome stands in the ledger, and nothing
 // stays open.
+//
+// Rules: O9.
 func TestEveryFaultEnds_O9(t *testing.T) {
 	for _, model := range ModelNames() {
 		synctest.Test(t, func(t *testing.T) {
@@ -105,6 +107,8 @@ func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
 // TestFramingKeepsData_S12: whatever the framing and the payload, joining the
 // data lines gives the payload back (JSON may have a line feed after a comma).
+//
+// Rules: S12.
 func TestFramingKeepsData_S12(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "members")
@@ -140,6 +144,8 @@ func TestFramingKeepsData_S12(t *testing.T) {
 
 // TestSplitKeepsEverything_S12: however a stream is cut, bytes and tokens are
 // the same.
+//
+// Rules: S12.
 func TestSplitKeepsEverything_S12(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var segments []segment

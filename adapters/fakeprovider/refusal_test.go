@@ -15,6 +15,8 @@ import (
 
 // TestRefusals_O9_W4 sends every refusal and reads what a classifier reads:
 // status, headers and the words of the body.
+//
+// Rules: O9, W4.
 func TestRefusals_O9_W4(t *testing.T) {
 	tests := []struct {
 		model  string
@@ -77,6 +79,8 @@ func TestRefusals_O9_W4(t *testing.T) {
 
 // TestRetryAfter_W18 is every form of the wait that a throttle may name. The
 // bubble's clock stands at midnight UTC 2000-01-01, so dates are exact.
+//
+// Rules: W18.
 func TestRetryAfter_W18(t *testing.T) {
 	tests := []struct {
 		model, header, value string
@@ -107,6 +111,8 @@ func TestRetryAfter_W18(t *testing.T) {
 
 // TestGrowingRetryAfter_W20 asks for longer each time: the latest reading has
 // to win at the caller.
+//
+// Rules: W20.
 func TestGrowingRetryAfter_W20(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for _, want := range []string{"1", "5", "30", "30"} {
@@ -118,6 +124,8 @@ func TestGrowingRetryAfter_W20(t *testing.T) {
 
 // TestRelayKeepsTheInnerError_W4 wraps refusals as a relay does: the status
 // and the inner body survive as a string in the metadata.
+//
+// Rules: W4.
 func TestRelayKeepsTheInnerError_W4(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	for model, inner := range map[string]string{
@@ -140,6 +148,8 @@ func TestRelayKeepsTheInnerError_W4(t *testing.T) {
 }
 
 // TestStalledErrorBody_W11 gives half of an error body, then nothing.
+//
+// Rules: W11.
 func TestStalledErrorBody_W11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInMemory(t, fakeprovider.Options{})

@@ -28,6 +28,8 @@ func (c caller) statuses(model, key string, n int) []int {
 }
 
 // TestSequences_O9 gives successive calls successive outcomes.
+//
+// Rules: O9.
 func TestSequences_O9(t *testing.T) {
 	c := start(t, fakeprovider.Options{
 		Default: "503,ok",
@@ -63,6 +65,8 @@ func TestSequences_O9(t *testing.T) {
 }
 
 // TestSequencesUnderConcurrency_O9: each outcome goes to exactly one call.
+//
+// Rules: O9.
 func TestSequencesUnderConcurrency_O9(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	var calls sync.WaitGroup
@@ -80,6 +84,8 @@ func TestSequencesUnderConcurrency_O9(t *testing.T) {
 }
 
 // TestControlPaths_O9 steers a server as another process does.
+//
+// Rules: O9.
 func TestControlPaths_O9(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	do := func(method, path, body string) (int, string) {
@@ -132,6 +138,8 @@ func TestControlPaths_O9(t *testing.T) {
 }
 
 // TestLedgerIsBounded_O10 keeps the newest calls and counts the others.
+//
+// Rules: O10.
 func TestLedgerIsBounded_O10(t *testing.T) {
 	c := start(t, fakeprovider.Options{LedgerCalls: 4})
 	c.statuses("fake-ok", "k", 6)
@@ -155,6 +163,8 @@ func TestLedgerIsBounded_O10(t *testing.T) {
 
 // TestResetDuringCall_O10: a call that ends after a reset does not come back
 // into the ledger, nor into another call's entry.
+//
+// Rules: O10.
 func TestResetDuringCall_O10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInMemory(t, fakeprovider.Options{LedgerCalls: 2})
@@ -172,6 +182,8 @@ func TestResetDuringCall_O10(t *testing.T) {
 }
 
 // TestBilledInFull_W13: the caller heard nothing, the bill says otherwise.
+//
+// Rules: W13.
 func TestBilledInFull_W13(t *testing.T) {
 	c := start(t, fakeprovider.Options{})
 	c.call("fake-reset+billed+words:40", false)

@@ -37,6 +37,8 @@ func busy(t *testing.T, wait time.Duration) (b *gatewaytest.Bench, release func(
 // TestAWaitForASlotEnds_A7 shares one organization's slots across its keys, tells a
 // caller who waited too long that it may come back, and holds no slot for an answer
 // that is under way.
+//
+// Rules: A7.
 func TestAWaitForASlotEnds_A7(t *testing.T) {
 	b, release := busy(t, time.Millisecond)
 	out := b.Chat(t.Context(), gatewaytest.Whole)
@@ -52,6 +54,7 @@ func TestAWaitForASlotEnds_A7(t *testing.T) {
 	}
 }
 
+// Rules: A7, S7.
 func TestAClientThatLeavesWhileItWaitsIsLetGo_A7_S7(t *testing.T) {
 	b, release := busy(t, time.Hour)
 	defer release()
@@ -62,6 +65,7 @@ func TestAClientThatLeavesWhileItWaitsIsLetGo_A7_S7(t *testing.T) {
 	}
 }
 
+// Rules: A7.
 func TestAnotherOrganizationHasItsOwnSlots_A7(t *testing.T) {
 	b, release := busy(t, time.Hour)
 	defer release()
@@ -77,6 +81,8 @@ func TestAnotherOrganizationHasItsOwnSlots_A7(t *testing.T) {
 
 // TestAStreamHoldsNoSlot_A7: a second request is admitted while the first one's
 // answer streams.
+//
+// Rules: A7.
 func TestAStreamHoldsNoSlot_A7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	c := b.Config

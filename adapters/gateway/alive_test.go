@@ -24,6 +24,8 @@ func (w *timed) Write(event []byte) error {
 
 // TestSilenceAfterTheCommitIsBridged_S10: a comment every 15 s while the provider
 // says nothing, counted from the last event, and none after the end.
+//
+// Rules: S10.
 func TestSilenceAfterTheCommitIsBridged_S10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &timed{begun: time.Now()}

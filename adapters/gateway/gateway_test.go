@@ -39,6 +39,7 @@ func TestAWholeAnswerIsTwoCommits(t *testing.T) {
 	b.Log.NothingHeld(t)
 }
 
+// Rules: M2.
 func TestTheProviderIsCalledAfterTheReservationIsDurable_M2(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	b.Log.Entered = func(a eventstore.Append) {
@@ -52,6 +53,7 @@ func TestTheProviderIsCalledAfterTheReservationIsDurable_M2(t *testing.T) {
 	}
 }
 
+// Rules: O5.
 func TestNobodyIsCalledWhenTheReservationCannotBeWritten_O5(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	b.Log.Fail = func(eventstore.Append) error { return eventstore.ErrUnavailable }
@@ -64,6 +66,7 @@ func TestNobodyIsCalledWhenTheReservationCannotBeWritten_O5(t *testing.T) {
 	}
 }
 
+// Rules: S5, W2.
 func TestFailoverBeforeTheCommitIsInvisible_S5_W2(t *testing.T) {
 	for name, fault := range map[string]string{
 		"a status": "fake-503", "an error event inside a 200": "fake-error:first", "a page": "fake-html",
@@ -91,6 +94,7 @@ func TestFailoverBeforeTheCommitIsInvisible_S5_W2(t *testing.T) {
 	}
 }
 
+// Rules: M17.
 func TestTheEndWaitsForTheSettlement_M17(t *testing.T) {
 	b := gatewaytest.New(t, "fake-words:20")
 	out := b.Chat(t.Context(), gatewaytest.Stream)
@@ -115,6 +119,7 @@ func TestTheEndWaitsForTheSettlement_M17(t *testing.T) {
 	}
 }
 
+// Rules: M17.
 func TestACompleteAnswerIsNeverSentWithoutItsSettlement_M17(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	out := b.Chat(t.Context(), gatewaytest.Stream)
@@ -130,6 +135,7 @@ func TestACompleteAnswerIsNeverSentWithoutItsSettlement_M17(t *testing.T) {
 	}
 }
 
+// Rules: S2, S3, S6.
 func TestABreakAfterTheCommitIsTold_S2_S3_S6(t *testing.T) {
 	for name, fault := range map[string]string{"cut": "fake-cut:3", "reset": "fake-cut:3:rst", "malformed": "fake-malformed:3"} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +162,7 @@ func TestABreakAfterTheCommitIsTold_S2_S3_S6(t *testing.T) {
 	}
 }
 
+// Rules: S3, S13.
 func TestNobodyGetsHalfAWholeAnswer_S3_S13(t *testing.T) {
 	b := gatewaytest.New(t, "fake-cut:3", "fake-ok")
 	out := b.Chat(t.Context(), gatewaytest.Whole)
@@ -165,6 +172,7 @@ func TestNobodyGetsHalfAWholeAnswer_S3_S13(t *testing.T) {
 	b.Log.NothingHeld(t)
 }
 
+// Rules: W3.
 func TestACallersFaultReachesTheCaller_W3(t *testing.T) {
 	b := gatewaytest.New(t, "fake-400", "fake-ok")
 	out := b.Chat(t.Context(), gatewaytest.Whole)
@@ -183,6 +191,7 @@ func TestACallersFaultReachesTheCaller_W3(t *testing.T) {
 	}
 }
 
+// Rules: S7.
 func TestAClientThatLeavesMidStreamIsSettled_S7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-words:300")
 	out := b.Chat(t.Context(), gatewaytest.LongStream)
@@ -205,6 +214,7 @@ func TestAClientThatLeavesMidStreamIsSettled_S7(t *testing.T) {
 	b.Log.NothingHeld(t)
 }
 
+// Rules: S7.
 func TestAClientThatLeavesAfterTheEndChangesNothing_S7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	out := b.Chat(t.Context(), gatewaytest.Stream)
@@ -221,6 +231,7 @@ func TestAClientThatLeavesAfterTheEndChangesNothing_S7(t *testing.T) {
 	}
 }
 
+// Rules: S7.
 func TestAClientThatLeavesBeforeTheFirstByteEndsTheCall_S7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-silence")
 	ctx, leave := context.WithCancel(t.Context())
@@ -243,6 +254,7 @@ func TestAClientThatLeavesBeforeTheFirstByteEndsTheCall_S7(t *testing.T) {
 	}
 }
 
+// Rules: S8.
 func TestUsageIsObtainedAndHidden_S8(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	out := b.Chat(t.Context(), gatewaytest.Stream)
@@ -260,6 +272,7 @@ func TestUsageIsObtainedAndHidden_S8(t *testing.T) {
 	}
 }
 
+// Rules: M13, A9.
 func TestABudgetRefusesWithoutACall_M13_A9(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
@@ -275,6 +288,7 @@ func TestABudgetRefusesWithoutACall_M13_A9(t *testing.T) {
 	}
 }
 
+// Rules: N1, A9.
 func TestBadRequestsAreRefusedInOneEvent_N1_A9(t *testing.T) {
 	for body, code := range map[string]apierror.Code{
 		`{"model":"nobody","messages":[{"role":"user","content":"hi"}]}`: apierror.ModelNotFound,
@@ -292,6 +306,7 @@ func TestBadRequestsAreRefusedInOneEvent_N1_A9(t *testing.T) {
 	}
 }
 
+// Rules: S13.
 func TestHeldAnswersFailOverInTheMiddle_S13(t *testing.T) {
 	b := gatewaytest.New(t, "fake-cut:3", "fake-words:8")
 	out := b.With(func(c *gateway.Controls) { c.Hold = true }).Chat(t.Context(), gatewaytest.Stream)
@@ -308,6 +323,7 @@ func TestHeldAnswersFailOverInTheMiddle_S13(t *testing.T) {
 	b.Log.NothingHeld(t)
 }
 
+// Rules: W7.
 func TestARefusalIsAnsweredElsewhereWhereTheModelOptsIn_W7(t *testing.T) {
 	for name, body := range map[string]string{"stream": gatewaytest.Stream, "whole": gatewaytest.Whole} {
 		t.Run(name, func(t *testing.T) {
@@ -329,6 +345,7 @@ func TestARefusalIsAnsweredElsewhereWhereTheModelOptsIn_W7(t *testing.T) {
 	}
 }
 
+// Rules: W7.
 func TestARefusalLongerThanTheBufferCommits_W7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-refusal:300", "fake-ok")
 	b.Policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
@@ -340,6 +357,7 @@ func TestARefusalLongerThanTheBufferCommits_W7(t *testing.T) {
 	}
 }
 
+// Rules: S7.
 func TestADrainedAnswerIsSettledOnItsUsage_S7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-words:300")
 	b.Objects.Providers[0].OnClientCancel = catalog.Drain
@@ -359,6 +377,7 @@ func TestADrainedAnswerIsSettledOnItsUsage_S7(t *testing.T) {
 	}
 }
 
+// Rules: W11.
 func TestSilenceFailsOverOnceWithoutASecondCall_W11(t *testing.T) {
 	for name, fault := range map[string]string{
 		"accepts and stays silent": "fake-silence", "sends headers and stays silent": "fake-headers",
@@ -387,6 +406,8 @@ func TestSilenceFailsOverOnceWithoutASecondCall_W11(t *testing.T) {
 // TestTheClientSeesOneStream_W22_S5: over a swap of providers in the middle of a
 // preamble there is one id, one role and one model, those of the answer that
 // committed.
+//
+// Rules: W22, S5.
 func TestTheClientSeesOneStream_W22_S5(t *testing.T) {
 	b := gatewaytest.New(t, "fake-cut:0", "fake-tools:2")
 	body := strings.Replace(gatewaytest.Stream, `"max_tokens"`, `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}],"max_tokens"`, 1)
@@ -412,6 +433,8 @@ func TestTheClientSeesOneStream_W22_S5(t *testing.T) {
 
 // TestAllAttemptsShareOneDeadlineAndOneId_A8_W10: whatever the number of attempts,
 // the request has one id, which every upstream call carries, and one deadline.
+//
+// Rules: A8, I4.
 func TestAllAttemptsShareOneDeadlineAndOneId_A8_I4(t *testing.T) {
 	b := gatewaytest.New(t, "fake-503", "fake-ok")
 	out := b.Chat(t.Context(), gatewaytest.Whole)
@@ -427,6 +450,8 @@ func TestAllAttemptsShareOneDeadlineAndOneId_A8_I4(t *testing.T) {
 
 // TestWhatNobodyGotIsNotCharged_M7: a refusal that was answered elsewhere costs the
 // provider's price and charges nothing.
+//
+// Rules: M7.
 func TestWhatNobodyGotIsNotCharged_M7(t *testing.T) {
 	b := gatewaytest.New(t, "fake-refusal", "fake-ok")
 	b.Policy(func(p *catalog.Policy) { p.FailoverOnRefusal = true })
@@ -439,6 +464,7 @@ func TestWhatNobodyGotIsNotCharged_M7(t *testing.T) {
 	b.Log.NothingHeld(t)
 }
 
+// Rules: A9.
 func TestARequestThatTheEdgeRefusedIsOnRecord_A9(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	e := apierror.New(apierror.InvalidRequest)
@@ -454,6 +480,8 @@ func TestARequestThatTheEdgeRefusedIsOnRecord_A9(t *testing.T) {
 
 // TestAnAnswerCutOffBeforeItsFirstTokenIsAnAnswer_W8: a length or a filter that left
 // no output is what the model said, and is not asked for again.
+//
+// Rules: W8.
 func TestAnAnswerCutOffBeforeItsFirstTokenIsAnAnswer_W8(t *testing.T) {
 	for name, body := range map[string]string{"stream": gatewaytest.Stream, "whole": gatewaytest.Whole} {
 		t.Run(name, func(t *testing.T) {

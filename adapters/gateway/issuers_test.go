@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
+// Rules: K4.
 func TestIssuersAreRememberedForTheirCaller_K4(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	s := newIssuers(func() time.Time { return now })
@@ -39,6 +40,7 @@ func TestIssuersAreRememberedForTheirCaller_K4(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestIssuersAreBounded_Z5(t *testing.T) {
 	s := newIssuers(time.Now)
 	for n := range maxIssuers + 10 {

@@ -29,6 +29,7 @@ func answerOf(t *testing.T, out *gateway.Outcome) string {
 	}
 }
 
+// Rules: I1.
 func TestAKeyedRequestRunsOnceAndIsReplayedExactly_I1(t *testing.T) {
 	for name, body := range map[string]string{"whole": gatewaytest.Whole, "stream": gatewaytest.Stream} {
 		t.Run(name, func(t *testing.T) {
@@ -53,6 +54,7 @@ func TestAKeyedRequestRunsOnceAndIsReplayedExactly_I1(t *testing.T) {
 	}
 }
 
+// Rules: I1.
 func TestTheSameKeyWithAnotherBodyConflicts_I1(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Whole))
@@ -61,6 +63,7 @@ func TestTheSameKeyWithAnotherBodyConflicts_I1(t *testing.T) {
 	}
 }
 
+// Rules: I2.
 func TestConcurrentCallersShareOneRun_I2(t *testing.T) {
 	b := gatewaytest.New(t, "fake-delay:50ms")
 	var wg sync.WaitGroup
@@ -79,6 +82,7 @@ func TestConcurrentCallersShareOneRun_I2(t *testing.T) {
 	}
 }
 
+// Rules: I2.
 func TestAFailedOwnerClosesItsKey_I2(t *testing.T) {
 	b := gatewaytest.New(t, "fake-404,ok")
 	if got := answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Whole)); got != string(apierror.UpstreamExhausted) {
@@ -92,6 +96,7 @@ func TestAFailedOwnerClosesItsKey_I2(t *testing.T) {
 	}
 }
 
+// Rules: I2.
 func TestATruncatedStreamIsNotReplayedAsAnAnswer_I2(t *testing.T) {
 	b := gatewaytest.New(t, "fake-cut:3")
 	answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Stream))
@@ -100,6 +105,7 @@ func TestATruncatedStreamIsNotReplayedAsAnAnswer_I2(t *testing.T) {
 	}
 }
 
+// Rules: I3.
 func TestAnotherWorkerNeverRunsItAgain_I3(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Whole))
@@ -121,6 +127,7 @@ func TestAnotherWorkerNeverRunsItAgain_I3(t *testing.T) {
 	}
 }
 
+// Rules: I2, M13.
 func TestARefusedRequestLeavesItsKeyFree_I2_M13(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
 	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)

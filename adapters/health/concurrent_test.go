@@ -13,6 +13,8 @@ import (
 
 // TestOneProbeAmongMany_H1: of any number of claims at the same moment exactly one
 // is the probe.
+//
+// Rules: H1.
 func TestOneProbeAmongMany_H1(t *testing.T) {
 	r := newRegistry()
 	for round := range 50 {

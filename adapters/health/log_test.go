@@ -50,6 +50,8 @@ func (l *memoryLog) types() (types []string) {
 
 // TestTransitionsAreWritten_H9: every transition, once, in order, in the circuit's
 // stream, with its cause, also when the log is away for a while.
+//
+// Rules: H9.
 func TestTransitionsAreWritten_H9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &memoryLog{fail: 3, err: eventstore.ErrUnavailable} // for three seconds
@@ -123,6 +125,8 @@ func TestRefusedByTheLog(t *testing.T) {
 
 // TestRestore_H11: a restart forgets no open window and remembers none that has
 // ended.
+//
+// Rules: H11.
 func TestRestore_H11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &memoryLog{}

@@ -67,6 +67,8 @@ func says(t *testing.T, v walk.Verdict, skip request.SkipReason, kind circuit.Ki
 
 // TestClaim_H9 holds what each failure does to a claim of the same route, and
 // which circuit the trail names.
+//
+// Rules: H9.
 func TestClaim_H9(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failures []*failure.Failure
@@ -100,6 +102,8 @@ func TestClaim_H9(t *testing.T) {
 }
 
 // TestIsolation_H6_H5: who shares what with a route that is in trouble.
+//
+// Rules: H6, H5.
 func TestIsolation_H6_H5(t *testing.T) {
 	type other struct {
 		rung *walk.Rung
@@ -153,6 +157,8 @@ func TestIsolation_H6_H5(t *testing.T) {
 
 // TestOneProbe_H1: a probe is taken by asking, given back by a neutral outcome, and
 // never spent while another circuit says no.
+//
+// Rules: H1.
 func TestOneProbe_H1(t *testing.T) {
 	r, a := newRegistry(), rung("d", "p", "https://a")
 	r.Observe(a, "k1", "acme/1", down, at(0))
@@ -205,6 +211,8 @@ func TestPasses_T5_H8(t *testing.T) {
 
 // TestParkedKeys_W18: exactly Retry-After, nothing without it, and on every
 // deployment of the account; order and holdings are the provider's.
+//
+// Rules: W18.
 func TestParkedKeys_W18(t *testing.T) {
 	r := New(Config{Secrets: held{"k3": true}})
 	a := rung("d", "p", "https://a")
@@ -228,6 +236,8 @@ func TestParkedKeys_W18(t *testing.T) {
 
 // TestFirstCredential_W17: round robin starts one further per request and per
 // provider; failover always at the first.
+//
+// Rules: W17.
 func TestFirstCredential_W17(t *testing.T) {
 	r := newRegistry()
 	a, b := rung("d", "p", "https://a").Provider, rung("d", "p2", "https://a").Provider
@@ -250,6 +260,8 @@ func TestFirstCredential_W17(t *testing.T) {
 
 // TestNewSnapshotKeepsCircuits_H1: new objects with the same identity are the same
 // route; a corrected address is not.
+//
+// Rules: H1.
 func TestNewSnapshotKeepsCircuits_H1(t *testing.T) {
 	r := newRegistry()
 	r.Observe(rung("d", "p", "https://a"), "k1", "acme/1", gone, at(0))
@@ -269,6 +281,8 @@ func TestNewSnapshotKeepsCircuits_H1(t *testing.T) {
 }
 
 // TestOpen_H9 is the list of GET /v1/health, as JSON.
+//
+// Rules: H9.
 func TestOpen_H9(t *testing.T) {
 	r, a := newRegistry(), rung("d", "p", "https://a")
 	r.Observe(a, "k1", "acme/1", badKey, at(0))

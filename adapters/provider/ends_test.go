@@ -18,6 +18,8 @@ import (
 )
 
 // What was never reached cannot have been billed.
+//
+// Rules: W13.
 func TestNotReached_W13(t *testing.T) {
 	tests := []struct {
 		code string
@@ -37,6 +39,7 @@ func TestNotReached_W13(t *testing.T) {
 	}
 }
 
+// Rules: W11.
 func TestConnectLimit_W11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -49,6 +52,7 @@ func TestConnectLimit_W11(t *testing.T) {
 	})
 }
 
+// Rules: W4, W11.
 func TestErrorBodiesAreReadWithinLimits_W4_W11(t *testing.T) {
 	head := "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 5000\r\n\r\n"
 	tests := []struct {
@@ -91,6 +95,7 @@ func TestErrorBodiesAreReadWithinLimits_W4_W11(t *testing.T) {
 	}
 }
 
+// Rules: S7, W10.
 func TestWhoEndedIt_S7_W10(t *testing.T) {
 	own := &failure.Failure{Class: failure.DeadlineExceeded, Code: "first_output_deadline"}
 	tests := []struct {
@@ -133,6 +138,7 @@ func TestWhoEndedIt_S7_W10(t *testing.T) {
 	}
 }
 
+// Rules: S7.
 func TestCloseEndsTheUpstreamCallAtOnce_S7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})
@@ -156,6 +162,7 @@ func TestCloseEndsTheUpstreamCallAtOnce_S7(t *testing.T) {
 	})
 }
 
+// Rules: S7.
 func TestDrain_S7(t *testing.T) {
 	limits := DrainLimits{Time: 30 * time.Second, Bytes: 1 << 20}
 	tests := []struct {
@@ -209,6 +216,7 @@ func wholeCall(t *testing.T) Call {
 	return c
 }
 
+// Rules: S11, W11.
 func TestWholeAnswers_S11_W11(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
 	tests := []struct {
@@ -260,6 +268,8 @@ func TestWholeAnswers_S11_W11(t *testing.T) {
 
 // A stream that is asked for on behalf of a caller who wants it whole is whole or
 // nothing.
+//
+// Rules: S3, S11.
 func TestAggregatedAnswers_S3_S11(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

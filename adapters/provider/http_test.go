@@ -89,6 +89,7 @@ func serveForEver(conn net.Conn, late time.Duration) {
 	}
 }
 
+// Rules: Z1.
 func TestRedirectsAreNotFollowed_Z1(t *testing.T) {
 	var calls atomic.Int64
 	c, call := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -118,6 +119,8 @@ func TestGzipIsReadThoughNotAskedFor(t *testing.T) {
 // Each call that the provider sees is one attempt: net/http must not send one again
 // on its own, which it would after a lost reply to a request with an idempotency key
 // on a connection that had served before.
+//
+// Rules: O10.
 func TestOneAttemptIsOneCall_O10(t *testing.T) {
 	var calls atomic.Int64
 	c, call := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -141,6 +144,7 @@ func TestOneAttemptIsOneCall_O10(t *testing.T) {
 	}
 }
 
+// Rules: Z4.
 func TestOnlyWhatIsAllowedIsSent_Z4(t *testing.T) {
 	if New(Config{}).transport.Proxy != nil {
 		t.Error("a proxy nobody configured")

@@ -135,6 +135,7 @@ func wantTook(t *testing.T, took, want time.Duration) {
 	}
 }
 
+// Rules: W11.
 func TestLimitsOfSilence_W11(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -198,6 +199,8 @@ func TestLimitsOfSilence_W11(t *testing.T) {
 
 // A caller who takes his time slows his own stream and does not make the provider
 // look silent.
+//
+// Rules: S9.
 func TestASlowReaderIsNoSilence_S9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := scripted(t, func(conn net.Conn) { send(conn, streamHead, hello, hello, hello, stopped, done) })
@@ -218,6 +221,7 @@ func TestASlowReaderIsNoSilence_S9(t *testing.T) {
 	})
 }
 
+// Rules: S14.
 func TestAFinishedAnswerDoesNotWait_S14(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -249,6 +253,8 @@ func TestAFinishedAnswerDoesNotWait_S14(t *testing.T) {
 }
 
 // Finished and silent, but with nothing in it: still an empty completion.
+//
+// Rules: W8.
 func TestAnEmptyAnswerIsEmptyHoweverItEnds_W8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := scripted(t, func(conn net.Conn) { send(conn, streamHead, role, stopped); hang(conn) })
@@ -257,6 +263,7 @@ func TestAnEmptyAnswerIsEmptyHoweverItEnds_W8(t *testing.T) {
 	})
 }
 
+// Rules: W13.
 func TestTransportErrorsHaveOneClass_W13(t *testing.T) {
 	chunked := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	tests := []struct {
@@ -291,6 +298,7 @@ func TestTransportErrorsHaveOneClass_W13(t *testing.T) {
 	}
 }
 
+// Rules: S4.
 func TestAnErrorObjectUnder200IsItsOwnClass_S4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, head := range []string{"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", streamHead} {

@@ -12,6 +12,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// Rules: I3.
 func TestAnInstallationHasOneSecretOfItsOwn_I3(t *testing.T) {
 	read := func(url string) []byte {
 		conn, err := pgx.Connect(t.Context(), url)

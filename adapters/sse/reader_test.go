@@ -28,6 +28,7 @@ func read(src io.Reader, maxFrame int) ([]event, error) {
 	}
 }
 
+// Rules: S12.
 func TestReaderFraming_S12(t *testing.T) {
 	tests := []struct {
 		name, in string
@@ -71,6 +72,7 @@ func TestReaderFraming_S12(t *testing.T) {
 	}
 }
 
+// Rules: W11.
 func TestReaderCountsCommentsAsBytesNotEvents_W11(t *testing.T) {
 	in := ": a\n\n: b\n\ndata: x\n\n<html>\n"
 	r := NewReader(strings.NewReader(in), 0)
@@ -85,6 +87,7 @@ func TestReaderCountsCommentsAsBytesNotEvents_W11(t *testing.T) {
 	}
 }
 
+// Rules: S12.
 func TestReaderTakesLargeFrames_S12(t *testing.T) {
 	for _, size := range []int{64 << 10, 100 << 10, 1 << 20, 16<<20 - len("data: ")} {
 		data := strings.Repeat("x", size)
@@ -99,6 +102,7 @@ func TestReaderTakesLargeFrames_S12(t *testing.T) {
 	}
 }
 
+// Rules: S12.
 func TestReaderRefusesFramesAboveTheLimit_S12(t *testing.T) {
 	tests := map[string]string{
 		"one line":             "data: " + strings.Repeat("x", 200) + "\n\n",
@@ -225,10 +229,12 @@ func checkSplits(t interface {
 	}
 }
 
+// Rules: S12.
 func TestReaderSplitAnywhere_S12(t *testing.T) {
 	checkSplits(t, []byte("\xef\xbb\xbf: c\r\n\r\nevent: e\r\ndata: 漢字 🦥\r\ndata:b\r\rdata: {\"é\":1}\n\n"), 0)
 }
 
+// Rules: S12.
 func TestReaderIsTheInverseOfAppend_S12(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOf(rapid.Custom(func(t *rapid.T) event {

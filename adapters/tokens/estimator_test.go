@@ -45,6 +45,8 @@ var pieces = []string{
 
 // TestCountAgreesWithTheLibrary_A6: the hand-written pattern and the merging give
 // the same number as the reference on every mix of the alternatives.
+//
+// Rules: A6.
 func TestCountAgreesWithTheLibrary_A6(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 24).Draw(t, "pieces"), "")
@@ -93,6 +95,8 @@ func patternEnd(text []byte) int {
 }
 
 // TestPiecesAreThePatterns_A6: the hand-written matcher cuts where the pattern does.
+//
+// Rules: A6.
 func TestPiecesAreThePatterns_A6(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 24).Draw(t, "pieces"), ""))
@@ -146,6 +150,8 @@ func request(texts ...string) *dialect.Request {
 
 // TestEstimateCountsAllParts_A6: texts are unescaped before they are counted, and
 // everything beside the text goes into the planning number alone.
+//
+// Rules: A6.
 func TestEstimateCountsAllParts_A6(t *testing.T) {
 	r := request("hello world", `caf\u00e9\n`)
 	r.Parts.Messages, r.Parts.Tools, r.Parts.Images = 2, 1, 1

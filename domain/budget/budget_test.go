@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
+// Rules: M16.
 func TestDecideCountsWhatIsHeld_M16(t *testing.T) {
 	counters := map[budget.Key]budget.Counter{"a": {Held: 30, Settled: 60}}
 	for _, tc := range []struct {
@@ -68,6 +69,8 @@ func TestWindowsAreUTC(t *testing.T) {
 
 // TestAHoldIsReleasedByItsSettlement_M2: whatever is held and settled, in whatever
 // order the keys come, nothing stays held and the charges are what remains.
+//
+// Rules: M2.
 func TestAHoldIsReleasedByItsSettlement_M2(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counters := map[budget.Key]budget.Counter{}
@@ -94,6 +97,7 @@ func TestAHoldIsReleasedByItsSettlement_M2(t *testing.T) {
 	})
 }
 
+// Rules: R6.
 func TestMergeTakesKeysInOneOrder_R6(t *testing.T) {
 	got := budget.Merge([]budget.Delta{{Key: "org/b", Held: 1}, {Key: "org/a", Held: 2}, {Key: "org/b", Settled: 3}})
 	want := []budget.Delta{{Key: "org/a", Held: 2}, {Key: "org/b", Held: 1, Settled: 3}}

@@ -11,6 +11,8 @@ import (
 )
 
 // Each edit is written as the events that say what was done, and as nothing else.
+//
+// Rules: C1.
 func TestDiffSaysWhatWasDone_C1(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*catalog.Objects)

@@ -28,6 +28,7 @@ func hidden(r catalog.Rung) bool {
 	return r.Deployment != "" && r.Deployment == strings.ToUpper(r.Deployment)
 }
 
+// Rules: C7.
 func TestHiddenRungsKeepTheirGroup_C7(t *testing.T) {
 	for _, c := range []struct{ name, stored, edit, want string }{
 		{"unchanged", "a H b >m c I", "a b >m c", "a H b >m c I"},
@@ -48,6 +49,8 @@ func TestHiddenRungsKeepTheirGroup_C7(t *testing.T) {
 
 // Whatever the editor does with what is visible, nothing hidden is lost, doubled or
 // moved past the reference, and the editor gets what was asked for.
+//
+// Rules: C7.
 func TestHiddenRungsAreKept_C7(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		group := func(names ...string) string {

@@ -47,6 +47,7 @@ func TestKeyIsKeptAsAHash_A1_Z3(t *testing.T) {
 	}
 }
 
+// Rules: Z3.
 func TestWeakOrMisspeltKeysAreRefused_Z3(t *testing.T) {
 	id := uuid.New()
 	if _, _, err := catalog.NewKey(id, make([]byte, 15), "acme", nil, testTime, time.Time{}); !errors.Is(err, catalog.ErrWeakKey) {
@@ -57,6 +58,7 @@ func TestWeakOrMisspeltKeysAreRefused_Z3(t *testing.T) {
 	}
 }
 
+// Rules: Z3.
 func TestExpiryAndRevocation_Z3(t *testing.T) {
 	for name, c := range map[string]struct {
 		expires, revoked time.Time

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 )
 
+// Rules: C10.
 func TestPolicyDefaults_C10(t *testing.T) {
 	rest := func(p catalog.Policy) catalog.Policy {
 		p.LostAnswer, p.MaxAttempts = catalog.Continue, 8
@@ -47,6 +48,7 @@ func TestPolicyDefaults_C10(t *testing.T) {
 	}
 }
 
+// Rules: M1.
 func TestBudgetLimit_M1(t *testing.T) {
 	for _, c := range []struct {
 		budget catalog.Budget

@@ -34,6 +34,7 @@ func shape(p catalog.Plan) string {
 	return strings.Join(stages, " ")
 }
 
+// Rules: N1.
 func TestUnknownNameIsNotFound_N1(t *testing.T) {
 	snap := snapshotOf(t, fixture())
 	for _, c := range []struct{ tenant, name string }{{"acme", "nothing"}, {"acme", ""}, {"acme", "a@east"}, {"nobody", "a"}} {

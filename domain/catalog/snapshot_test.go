@@ -48,6 +48,8 @@ func TestOrderOfIndependentStreamsDoesNotMatter_C1(t *testing.T) {
 
 // What means the same has the same id, however it was written; what does not, has
 // another.
+//
+// Rules: C1.
 func TestSnapshotIDFollowsMeaning_C1(t *testing.T) {
 	base := snapshotOf(t, fixture()).ID
 	for name, test := range map[string]struct {
@@ -127,6 +129,7 @@ func TestStoredSnapshotKeepsItsID_C16(t *testing.T) {
 	}
 }
 
+// Rules: C16.
 func TestDocumentIsWhatTheIDHashes_C16(t *testing.T) {
 	snap := snapshotOf(t, fixture())
 	o, err := catalog.ReadDocument(snap.ID, snap.Document())
@@ -144,6 +147,7 @@ func TestDocumentIsWhatTheIDHashes_C16(t *testing.T) {
 	}
 }
 
+// Rules: C16.
 func TestDocumentOfANewerFormatIsRefused_C16(t *testing.T) {
 	doc := `{"format":2}`
 	const id = "sha256:c0ce0a8d3e6b4a0f" // not its hash

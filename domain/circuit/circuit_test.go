@@ -75,6 +75,8 @@ func play(t *testing.T, p Policy, steps []step) *Circuit {
 }
 
 // TestRouteCircuit_H1 walks through every sentence of the rule.
+//
+// Rules: H1.
 func TestRouteCircuit_H1(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"two failures in a row open for thirty seconds": {
@@ -150,6 +152,8 @@ func TestRouteCircuit_H1(t *testing.T) {
 }
 
 // TestOldFailuresAreDropped_H7: a slow trickle never adds up, a burst does.
+//
+// Rules: H7.
 func TestOldFailuresAreDropped_H7(t *testing.T) {
 	p := RoutePolicy(3, 30*time.Second, time.Minute)
 	play(t, p, []step{
@@ -164,6 +168,8 @@ func TestOldFailuresAreDropped_H7(t *testing.T) {
 }
 
 // TestOpensAtOnce_H3 and without any traffic before (H10).
+//
+// Rules: H3.
 func TestOpensAtOnce_H3(t *testing.T) {
 	play(t, RoutePolicy(0, 0, 0), []step{
 		{at: 0, signal: Signal{Effect: FailedAtOnce, Cause: Cause{Class: failure.DeploymentGone, Status: 404}}, becomes: Open, state: Open},
@@ -173,6 +179,8 @@ func TestOpensAtOnce_H3(t *testing.T) {
 
 // TestEndpointBackOff_H4: five in a row that nobody reaches, doubling from 30 s to
 // 600 s by failed probes, and back to 30 s after a success.
+//
+// Rules: H4.
 func TestEndpointBackOff_H4(t *testing.T) {
 	unreachable := Signal{Effect: Failed, Cause: refused}
 	var c Circuit
@@ -204,6 +212,8 @@ func TestEndpointBackOff_H4(t *testing.T) {
 
 // TestEndpointNeedsThreeCallers_H4: one caller's bad request that crashes a
 // provider cannot close it for everyone.
+//
+// Rules: H4.
 func TestEndpointNeedsThreeCallers_H4(t *testing.T) {
 	seen := func(by string) Signal { return Signal{Effect: FailedFor, Cause: serverError, Caller: by} }
 	for name, steps := range map[string][]step{
@@ -242,6 +252,8 @@ func TestEndpointNeedsThreeCallers_H4(t *testing.T) {
 
 // TestAnyAnswerHealsTheUnreachable_H4: a 4xx proves that the address answers, and
 // nothing about the 5xx that another circuit opened on.
+//
+// Rules: H4.
 func TestAnyAnswerHealsTheUnreachable_H4(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cause Cause
@@ -265,6 +277,8 @@ func TestAnyAnswerHealsTheUnreachable_H4(t *testing.T) {
 
 // TestThrottleWindow_H2: its own window, never the failure circuit's, and never
 // shortened.
+//
+// Rules: H2.
 func TestThrottleWindow_H2(t *testing.T) {
 	var c Circuit
 	p := RoutePolicy(0, 0, 0)
@@ -290,6 +304,8 @@ func TestThrottleWindow_H2(t *testing.T) {
 }
 
 // TestLastResort_H8: one a route in open_for, and its success closes the circuit.
+//
+// Rules: H8.
 func TestLastResort_H8(t *testing.T) {
 	var c Circuit
 	p := RoutePolicy(0, 0, 0)

@@ -7,6 +7,8 @@ import (
 
 // TestHistoryAtAnyMoment_H11: the state of every worker's circuits at a past
 // moment is what its events up to then add up to.
+//
+// Rules: H11.
 func TestHistoryAtAnyMoment_H11(t *testing.T) {
 	route := Name{Kind: Route, Key: "r", Provider: "p", Model: "m"}
 	endpoint := Name{Kind: Endpoint, Key: "e", Provider: "p"}
@@ -60,6 +62,8 @@ func TestHistoryAtAnyMoment_H11(t *testing.T) {
 
 // TestRemembered_H11: a worker that starts takes the longest window that any
 // worker had, and nothing that has ended.
+//
+// Rules: H11.
 func TestRemembered_H11(t *testing.T) {
 	var h History
 	route, key := Name{Kind: Route, Key: "r"}, Name{Kind: Credential, Key: "c"}
@@ -94,6 +98,8 @@ func TestRemembered_H11(t *testing.T) {
 
 // TestIdentity_H1: what makes a route the same in two snapshots, and what each of
 // its circuits is shared with.
+//
+// Rules: H1.
 func TestIdentity_H1(t *testing.T) {
 	base := Identity{Deployment: "d", UpstreamModel: "u", Provider: "p", Protocol: "openai", BaseURL: "https://a/v1", Credential: "k1"}
 	names := func(id Identity) map[Kind]string {

@@ -9,6 +9,8 @@ import (
 
 // TestJudge_W1 walks through the table of failures: what each class means to the
 // four circuits of a route.
+//
+// Rules: W1.
 func TestJudge_W1(t *testing.T) {
 	type effects struct{ byKey, route, endpoint, credential Effect }
 	rows := map[failure.Class]struct {
@@ -57,6 +59,8 @@ func TestJudge_W1(t *testing.T) {
 
 // TestThrottleLengths_H2_W18: the route's window is clamped and has a default; the
 // key is parked exactly as long as was said, and without a word not at all.
+//
+// Rules: H2, W18.
 func TestThrottleLengths_H2_W18(t *testing.T) {
 	for name, tc := range map[string]struct {
 		retry          failure.Retry

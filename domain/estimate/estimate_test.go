@@ -8,6 +8,8 @@ import (
 )
 
 // TestInputTokens_A6 holds every weight of the rule on its own and together.
+//
+// Rules: A6.
 func TestInputTokens_A6(t *testing.T) {
 	for name, tc := range map[string]struct {
 		counts Counts
@@ -40,6 +42,8 @@ func TestInputTokens_A6(t *testing.T) {
 }
 
 // TestFloorIsTextAlone_A5: what is only guessed never turns a request away.
+//
+// Rules: A5.
 func TestFloorIsTextAlone_A5(t *testing.T) {
 	c := Counts{TextTokens: 7, Messages: 9, Tools: 3, Images: 2, Documents: []int64{0}, Base64Bytes: 99}
 	if got := c.FloorTokens(); got != 7 {

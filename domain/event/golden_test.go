@@ -91,6 +91,8 @@ func TestEveryGoldenIsStillRead_E8(t *testing.T) {
 }
 
 // A field that a sample leaves out has no golden.
+//
+// Rules: E8.
 func TestSamplesAreFull_E8(t *testing.T) {
 	sampled := map[string]bool{}
 	for _, sample := range samples {
@@ -178,6 +180,7 @@ func writeMissing(t *testing.T) {
 	}
 }
 
+// Rules: C15.
 func TestUnknownTypeAndVersionAreTold_C15(t *testing.T) {
 	for _, c := range []struct {
 		name    string

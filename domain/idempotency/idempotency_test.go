@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/idempotency"
 )
 
+// Rules: I2, I3.
 func TestAClaimIsTheSumOfItsEvents_I2_I3(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -32,6 +33,7 @@ func TestAClaimIsTheSumOfItsEvents_I2_I3(t *testing.T) {
 	}
 }
 
+// Rules: E10, I1.
 func TestHashesTellNothingAndMixNothing_E10_I1(t *testing.T) {
 	h := idempotency.NewHasher([]byte("secret"))
 	stream := h.Stream("acme", "chat", "my-key")

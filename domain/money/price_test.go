@@ -22,6 +22,7 @@ var fable = money.Prices{
 	LongContext: &money.LongContext{AboveInputTokens: 200_000, Input: usd("6.00"), Output: usd("22.50"), CacheRead: usd("0.60")},
 }
 
+// Rules: M4.
 func TestCostPricesEachTokenOnce_M4(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -84,6 +85,7 @@ func TestCostPricesEachTokenOnce_M4(t *testing.T) {
 	}
 }
 
+// Rules: M4.
 func TestContradictoryUsageIsAnErrorNeverACredit_M4(t *testing.T) {
 	for name, u := range map[string]usage.Usage{
 		"more cached than input": {Input: usage.Of(56_322), CachedInput: usage.Of(72_960), Output: usage.Of(1)},
@@ -98,6 +100,7 @@ func TestContradictoryUsageIsAnErrorNeverACredit_M4(t *testing.T) {
 	}
 }
 
+// Rules: M1.
 func TestAnAmountThatDoesNotFitIsAnError_M1(t *testing.T) {
 	huge := money.Prices{Input: usd("9000000"), Output: usd("1")}
 	if cost, err := huge.Cost(usage.Usage{Input: usage.Of(math.MaxInt64), Output: usage.Of(0)}); !errors.Is(err, money.ErrOverflow) {
@@ -105,6 +108,7 @@ func TestAnAmountThatDoesNotFitIsAnError_M1(t *testing.T) {
 	}
 }
 
+// Rules: M2.
 func TestWorstCaseTakesTheDearestInputRate_M2(t *testing.T) {
 	got, err := fable.WorstCase(1000, 100)
 	if want := money.NanoUSD(1000*6000 + 100*15_000); err != nil || got != want {
@@ -117,6 +121,7 @@ func TestWorstCaseTakesTheDearestInputRate_M2(t *testing.T) {
 	}
 }
 
+// Rules: M1.
 func TestPricesAreExactOrRefused_M1(t *testing.T) {
 	for price, want := range map[string]error{
 		"-0.01": money.ErrNegative, "0.0000000000001": money.ErrTooPrecise, "0.0000000000010": nil,
@@ -131,6 +136,8 @@ func TestPricesAreExactOrRefused_M1(t *testing.T) {
 
 // TestCostAgreesWithDecimals compares the integer arithmetic with the plain
 // formula in exact decimals.
+//
+// Rules: M1.
 func TestCostAgreesWithDecimals_M1(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) *decimal.Decimal {

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
+// Rules: S1.
 func TestWhatCommits_S1(t *testing.T) {
 	some, none := []byte("x"), []byte{}
 	tests := []struct {
@@ -40,6 +41,7 @@ func TestWhatCommits_S1(t *testing.T) {
 	}
 }
 
+// Rules: W11.
 func TestWhatResetsTheIdleLimit_W11(t *testing.T) {
 	for kind := Opaque; kind <= Ping; kind++ {
 		c := Chunk{Events: []Event{{Kind: kind, Text: []byte("x")}}}
@@ -50,6 +52,7 @@ func TestWhatResetsTheIdleLimit_W11(t *testing.T) {
 	}
 }
 
+// Rules: S6.
 func TestTally_S6(t *testing.T) {
 	var tally Tally
 	for _, c := range []Chunk{
@@ -76,6 +79,8 @@ func TestTally_S6(t *testing.T) {
 
 // Zero, null and absent are three things: a later zero replaces a number, a later
 // null or absence does not.
+//
+// Rules: M4.
 func TestLastUsageWins_M4(t *testing.T) {
 	null := usage.Count{State: usage.Null}
 	tests := []struct{ older, newer, want usage.Count }{

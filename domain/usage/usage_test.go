@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
+// Rules: M4.
 func TestZeroNullAndAbsentAreThreeThings_M4(t *testing.T) {
 	var u usage.Usage
 	if err := json.Unmarshal([]byte(`{"input_tokens":0,"output_tokens":null}`), &u); err != nil {
@@ -27,6 +28,7 @@ func TestZeroNullAndAbsentAreThreeThings_M4(t *testing.T) {
 	}
 }
 
+// Rules: M4.
 func TestUsable_M4(t *testing.T) {
 	for _, tc := range []struct {
 		u    usage.Usage

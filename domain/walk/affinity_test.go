@@ -28,6 +28,7 @@ func firstOf(rungs []Rung, conversation int) string {
 	return placed(rungs, conversationOf(conversation))[0].Deployment.ID
 }
 
+// Rules: T3.
 func TestConversationsSpreadAndStay_T3(t *testing.T) {
 	const conversations = 3000
 	rungs := affinityRungs(3)
@@ -42,6 +43,7 @@ func TestConversationsSpreadAndStay_T3(t *testing.T) {
 	}
 }
 
+// Rules: T3.
 func TestARemovedRungMovesOnlyItsOwnConversations_T3(t *testing.T) {
 	all := affinityRungs(4)
 	for c := range 1000 {
@@ -52,6 +54,7 @@ func TestARemovedRungMovesOnlyItsOwnConversations_T3(t *testing.T) {
 	}
 }
 
+// Rules: T3.
 func TestARotatedCredentialMovesNobody_T3(t *testing.T) {
 	before, after := affinityRungs(3), affinityRungs(3)
 	for i := range after {
@@ -64,6 +67,7 @@ func TestARotatedCredentialMovesNobody_T3(t *testing.T) {
 	}
 }
 
+// Rules: T3.
 func TestWeightsAreShares_T3(t *testing.T) {
 	wins := 0
 	const n = 4000
@@ -78,6 +82,7 @@ func TestWeightsAreShares_T3(t *testing.T) {
 	}
 }
 
+// Rules: K1.
 func TestSameHintOfTwoCustomersIsTwoConversations_K1(t *testing.T) {
 	for _, other := range []Fingerprint{
 		NewFingerprint("globex", "key1", "chat"), NewFingerprint("acme", "key2", "chat"), NewFingerprint("acmek", "ey1", "chat"),
@@ -88,6 +93,7 @@ func TestSameHintOfTwoCustomersIsTwoConversations_K1(t *testing.T) {
 	}
 }
 
+// Rules: N19.
 func TestNoRungCrossesAReference_N19(t *testing.T) {
 	rungs := affinityRungs(6)
 	for i := range rungs {
@@ -102,6 +108,7 @@ func TestNoRungCrossesAReference_N19(t *testing.T) {
 	}
 }
 
+// Rules: T3.
 func TestOtherModesKeepTheAuthoredOrder_T3(t *testing.T) {
 	rungs := affinityRungs(4)
 	for i := range rungs {

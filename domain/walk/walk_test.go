@@ -108,6 +108,7 @@ func moves(run sim.Run) []string {
 	return lines
 }
 
+// Rules: W2, W9, W23.
 func TestMovesAreExact_W2_W9_W23(t *testing.T) {
 	twoKeys := func(r *walk.Rung) { r.Provider.Keys = []catalog.ProviderKey{{ID: "k1"}, {ID: "k2"}} }
 	for _, tc := range []struct {
@@ -351,6 +352,7 @@ func checkLife(t interface{ Fatalf(string, ...any) }, events []event.Event) requ
 	return life
 }
 
+// Rules: S2, S3.
 func TestNothingStartsAfterTheCommit_S2_S3(t *testing.T) {
 	broken := sim.Ending{
 		Failure: &failure.Failure{Class: failure.StreamTruncated}, Committed: true,
@@ -368,6 +370,7 @@ func TestNothingStartsAfterTheCommit_S2_S3(t *testing.T) {
 	}
 }
 
+// Rules: M4.
 func TestAnAnswerWithoutUsageIsUnknownNotFree_M4(t *testing.T) {
 	for name, u := range map[string]usage.Usage{
 		"absent": {}, "null": {Input: usage.Count{State: usage.Null}},
@@ -383,6 +386,7 @@ func TestAnAnswerWithoutUsageIsUnknownNotFree_M4(t *testing.T) {
 	}
 }
 
+// Rules: M13, M16.
 func TestABudgetStopsTheWalkAndSaysWhich_M13_M16(t *testing.T) {
 	budgets := []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: "0.00001", Per: catalog.PerMonth}}
 	req := request1(func(r *walk.Request) { r.Budgets = budgets })
@@ -397,6 +401,7 @@ func TestABudgetStopsTheWalkAndSaysWhich_M13_M16(t *testing.T) {
 	}
 }
 
+// Rules: M5, M13.
 func TestABudgetThatRunsOutOnTheWayStillSettlesWhatCameBefore_M5_M13(t *testing.T) {
 	// One worst case is 1000 x 3 + 100 x 15 = 0.0045 USD; the second attempt costs
 	// more than is left once the first has been charged nothing, so make the second
@@ -418,6 +423,7 @@ func TestABudgetThatRunsOutOnTheWayStillSettlesWhatCameBefore_M5_M13(t *testing.
 	}
 }
 
+// Rules: T1, T2, T4.
 func TestThrottleRules_T1_T2_T4(t *testing.T) {
 	half, zero := 0.5, 0.0
 	for _, tc := range []struct {
@@ -459,6 +465,7 @@ func decisions(run sim.Run) []request.ThrottleDecision {
 	return list
 }
 
+// Rules: T5, T6, T7, T9.
 func TestRedialsFollowTheSchedule_T5_T6_T7_T9(t *testing.T) {
 	half := 0.5
 	schedule := func(r *walk.Rung) {
@@ -552,6 +559,8 @@ func TestEveryWalkIsALife(t *testing.T) {
 
 // From the repair on no route is sent what one could not read: it would cost each of
 // them an attempt to say so again.
+//
+// Rules: K5.
 func TestRepairedRequestsStayWithoutSeals_K5(t *testing.T) {
 	run := sim.Walk(walk.New(request1(sealed), []walk.Rung{rung(0), rung(1)}, &sim.World{}), script(map[string][]sim.Ending{
 		"d0": {rejectsSeal(), fails(failure.TimeoutFirstByte)}, "d1": {serves()},
@@ -566,6 +575,8 @@ func TestRepairedRequestsStayWithoutSeals_K5(t *testing.T) {
 }
 
 // Sealed reasoning goes to its issuer's provider, and to all while it is nobody's.
+//
+// Rules: K4.
 func TestSealsGoToTheirIssuer_K4(t *testing.T) {
 	sibling := rung(2, func(r *walk.Rung) { r.Provider = rung(1).Provider })
 	for issuer, want := range map[string]map[string]bool{

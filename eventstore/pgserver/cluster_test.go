@@ -142,6 +142,7 @@ func TestStopWithoutTimeStillEndsTheServer(t *testing.T) {
 	}
 }
 
+// Rules: O8.
 func TestDataDirIsKeptAndServesOneAtATime_O8(t *testing.T) {
 	opts := Options{DataDir: filepath.Join(openTempDir(t), "dev"), Durable: true}
 	first := openForTest(t, opts)
@@ -162,6 +163,8 @@ func TestDataDirIsKeptAndServesOneAtATime_O8(t *testing.T) {
 }
 
 // A ctrl-C goes to the whole foreground process group.
+//
+// Rules: O3.
 func TestServerIsNotInOurProcessGroup_O3(t *testing.T) {
 	server := openForTest(t, Options{})
 	group, err := syscall.Getpgid(server.backend.(*cluster).process.cmd.Process.Pid)
@@ -204,6 +207,7 @@ func TestStalePIDFileOfAReusedPIDDoesNotBlockTheStart(t *testing.T) {
 	}
 }
 
+// Rules: O8.
 func TestServerOfAKilledOwnerIsStopped_O8(t *testing.T) {
 	opts := Options{DataDir: filepath.Join(openTempDir(t), "dev"), Durable: true}
 	orphan := openForTest(t, opts)
@@ -240,6 +244,8 @@ func TestAnotherServersPIDIsNotOurs(t *testing.T) {
 }
 
 // TestKilledOwnerLeavesUsableData kills a whole process that runs a cluster.
+//
+// Rules: O8.
 func TestKilledOwnerLeavesUsableData_O8(t *testing.T) {
 	dir := filepath.Join(openTempDir(t), "dev")
 	owner := exec.CommandContext(t.Context(), os.Args[0])
@@ -286,6 +292,7 @@ func TestKilledOwnerLeavesUsableData_O8(t *testing.T) {
 	}
 }
 
+// Rules: O8.
 func TestGivenServerIsUsedAndLeftAlone_O8(t *testing.T) {
 	running := openForTest(t, Options{})
 	t.Setenv("PGSERVER_TEST_URL", running.URL("template1"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 )
 
+// Rules: O8.
 func TestSourcesAreTriedInThePromisedOrder_O8(t *testing.T) {
 	var names []string
 	for _, src := range sources() {
@@ -19,6 +20,7 @@ func TestSourcesAreTriedInThePromisedOrder_O8(t *testing.T) {
 	}
 }
 
+// Rules: O8.
 func TestFindTakesTheFirstThatIsThere_O8(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {
@@ -76,6 +78,7 @@ func TestCancelledSearchStops(t *testing.T) {
 	}
 }
 
+// Rules: O8.
 func TestBadAddressFailsWithoutFallbackAndWithoutThePassword_O8(t *testing.T) {
 	for name, value := range map[string]string{
 		"not a URL":       "host=localhost password=hunter2",

@@ -70,6 +70,7 @@ func TestSocketPathFitsWhateverTheDataDir(t *testing.T) {
 	}
 }
 
+// Rules: O8.
 func TestRootKeepsDataWhereTheAccountCanGo_O8(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs the server under another account")

@@ -44,6 +44,7 @@ func fakePrograms(t *testing.T, dir, version, initdb string) {
 	}
 }
 
+// Rules: O8.
 func TestOnlyCompleteAndRecentProgramsCount_O8(t *testing.T) {
 	root := t.TempDir()
 	dir := func(name string) string { return filepath.Join(root, name) }

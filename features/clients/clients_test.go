@@ -68,6 +68,8 @@ func (g *gateway) awaitClientGone(t *testing.T, model string) {
 }
 
 // TestOpenAINode_P7 runs the scripts of node/ with the client of its lock file.
+//
+// Rules: P7.
 func TestOpenAINode_P7(t *testing.T) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -65,6 +65,7 @@ func stream(t *testing.T, client openai.Client, params openai.ChatCompletionNewP
 	return acc, chunks.Err()
 }
 
+// Rules: P7.
 func TestOpenAIGo_P7(t *testing.T) {
 	g := startGateway(t)
 	client, _ := g.client(t, g.key, 0)

@@ -7,6 +7,8 @@ import (
 )
 
 // TestEveryKeyHeaderIsRead_A1: each vendor's clients put the key elsewhere.
+//
+// Rules: A1.
 func TestEveryKeyHeaderIsRead_A1(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	key, bare := s.client.Key, s.worker.Client("")
@@ -27,6 +29,8 @@ func TestEveryKeyHeaderIsRead_A1(t *testing.T) {
 
 // TestKeysThatAreRefused_A2_Z3: absent, unknown and revoked read the same 401; a
 // scope that is missing is a 403. Nobody is called.
+//
+// Rules: A2, Z3.
 func TestKeysThatAreRefused_A2_Z3(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	id, revoked := s.NewKey(t, "acme")
@@ -72,6 +76,8 @@ func TestKeysThatAreRefused_A2_Z3(t *testing.T) {
 
 // TestAnotherTenantsRequestIsNotThere_Z6: reading it is the same as reading one
 // that never was.
+//
+// Rules: Z6.
 func TestAnotherTenantsRequestIsNotThere_Z6(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	stranger := s.worker.Client(s.Key(t, "umbrella"))

@@ -11,6 +11,8 @@ import (
 
 // TestTwoWorkersShareABudget_M16_O1: two workers behind a plain balancer, 200
 // requests at once, a budget for some of them.
+//
+// Rules: M16, O1.
 func TestTwoWorkersShareABudget_M16_O1(t *testing.T) {
 	const (
 		callers = 200
@@ -118,6 +120,8 @@ func checkBothServed(t *testing.T, in *harness.Installation) {
 }
 
 // TestChangesReachEveryWorker_C11: a key and a price, without a restart.
+//
+// Rules: C11.
 func TestChangesReachEveryWorker_C11(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-words:5"}})
 	workers := []*harness.Worker{s.worker, s.Serve(t)}

@@ -7,6 +7,8 @@ import (
 // TestEachCallHasItsReservation_M2: a provider that closes a connection which was
 // used before is where an HTTP client likes to send the request again by itself.
 // That would be a call which nobody reserved.
+//
+// Rules: M2.
 func TestEachCallHasItsReservation_M2(t *testing.T) {
 	for _, fault := range []string{"close", "reset"} {
 		t.Run(fault, func(t *testing.T) {

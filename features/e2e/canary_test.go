@@ -12,6 +12,8 @@ import (
 // TestNoContentIsWrittenAnywhere_E10 plants a word in everything that passes
 // through and looks for it in everything that is kept: every table, what the
 // worker says, and its metrics.
+//
+// Rules: E10.
 func TestNoContentIsWrittenAnywhere_E10(t *testing.T) {
 	echo := startEchoProvider(t)
 	fake := fakeprovider.Start(t, fakeprovider.Options{})

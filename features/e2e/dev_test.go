@@ -14,6 +14,8 @@ import (
 
 // TestDevWorksAsPasted_O8: from an empty directory to a request and its trail with
 // the lines that are printed, and again after a restart.
+//
+// Rules: O8.
 func TestDevWorksAsPasted_O8(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("SKIPPED: curl is not installed, so the printed line cannot be pasted")

@@ -43,6 +43,8 @@ type drill struct {
 //
 // Requests that were open when their worker died stay open: they are counted and
 // shown, and everything but their end is held to the same promises.
+//
+// Rules: E11, E3, I5.
 func TestCrashDrill_E11_E3_I5(t *testing.T) {
 	d := newDrill(t)
 	deadline := time.Now().Add(*drillTime)

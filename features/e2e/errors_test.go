@@ -32,6 +32,8 @@ func checkError(t *testing.T, reply harness.Reply, status int, code string) {
 
 // TestBadRequestsAreRefusedAndNobodyIsCalled_W3: each gets its code, and no
 // provider hears of it.
+//
+// Rules: W3.
 func TestBadRequestsAreRefusedAndNobodyIsCalled_W3(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	deep := `{"model":"m","messages":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"
@@ -70,6 +72,8 @@ func TestBadRequestsAreRefusedAndNobodyIsCalled_W3(t *testing.T) {
 }
 
 // TestCompressedBodyIsRead_Z5: gzip is read, also where it unpacks past the limit.
+//
+// Rules: Z5.
 func TestCompressedBodyIsRead_Z5(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	ask := func(body string) harness.Reply {
@@ -90,6 +94,8 @@ func TestCompressedBodyIsRead_Z5(t *testing.T) {
 
 // TestUpstreamFailuresSayWhenToComeBack_P11: a walk that was spent tells what was
 // tried; waits are sent in both forms and agree.
+//
+// Rules: P11.
 func TestUpstreamFailuresSayWhenToComeBack_P11(t *testing.T) {
 	s := newScene(t, map[string][]string{"down": {"a/fake-500", "b/fake-500"}, "busy": {"a/fake-429:7"}})
 	down := s.client.Chat(t, "down", "hello")
@@ -115,6 +121,8 @@ func checkRetryAfter(t *testing.T, reply harness.Reply) {
 }
 
 // TestEveryReplyHasAnID_P11: also those that are about requests and none themselves.
+//
+// Rules: P11.
 func TestEveryReplyHasAnID_P11(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	asked := s.client.Chat(t, "m", "hello")

@@ -10,6 +10,8 @@ import (
 
 // TestSameKeyIsAnsweredOnce_I1: the answer again, byte for byte, without a second
 // call or charge; another body under the key is a conflict.
+//
+// Rules: I1.
 func TestSameKeyIsAnsweredOnce_I1(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-words:6"}})
 	for _, stream := range []bool{false, true} {
@@ -36,6 +38,8 @@ func TestSameKeyIsAnsweredOnce_I1(t *testing.T) {
 
 // TestKeyRunsOnOneWorkerOnly_I2_I3: eight callers at once, over two workers: one
 // call, and nobody gets another answer than the one there is.
+//
+// Rules: I2, I3.
 func TestKeyRunsOnOneWorkerOnly_I2_I3(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-words:6+delay:50ms"}})
 	second := s.Serve(t).Client(s.client.Key)

@@ -40,6 +40,8 @@ func rest(t *testing.T, response *http.Response) harness.Reply {
 
 // TestStoreDown_O5_A2: our own fault is said as such, never as the caller's; what
 // was running is settled once when the store is back.
+//
+// Rules: O5, A2.
 func TestStoreDown_O5_A2(t *testing.T) {
 	server := pgtest.NewServer(t, pgserver.Options{Durable: true})
 	fake := fakeprovider.Start(t, fakeprovider.Options{})
@@ -98,6 +100,8 @@ func checkOpenStreamSettledOnce(t *testing.T, client harness.Client, id string) 
 }
 
 // TestTermDrains_O3: not ready at once, what runs comes to its end, exit 0.
+//
+// Rules: O3.
 func TestTermDrains_O3(t *testing.T) {
 	s := newScene(t, map[string][]string{"slow": {"a/fake-words:60+gap:70ms"}})
 	key := s.client.Key

@@ -9,6 +9,8 @@ import (
 
 // TestOneRequestEndToEnd_X1_X4: what the reply's headers, the trail, the detail and
 // the list say about a request that failed over once, and that they agree.
+//
+// Rules: X1, X4.
 func TestOneRequestEndToEnd_X1_X4(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		name := map[bool]string{false: "whole", true: "stream"}[stream]
@@ -120,6 +122,8 @@ func checkDetail(t *testing.T, s *scene, reply, trail harness.Reply) {
 
 // TestOwnRequestIsReadableAtOnce_M17: the answer's end is sent after its settlement
 // is in the log, and detail and trail are read from the log itself.
+//
+// Rules: M17.
 func TestOwnRequestIsReadableAtOnce_M17(t *testing.T) {
 	s := newScene(t, map[string][]string{"m": {"a/fake-ok"}})
 	for range 20 {
@@ -135,6 +139,8 @@ func TestOwnRequestIsReadableAtOnce_M17(t *testing.T) {
 
 // TestClientThatLeavesEndsTheUpstreamCall_S7: the provider sees the caller's
 // departure, and the trail says whose it was.
+//
+// Rules: S7.
 func TestClientThatLeavesEndsTheUpstreamCall_S7(t *testing.T) {
 	for _, c := range []struct {
 		name, model         string

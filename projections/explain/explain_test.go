@@ -30,6 +30,7 @@ func recorded(events ...event.Event) []eventstore.Recorded {
 	return list
 }
 
+// Rules: X5, H11.
 func TestEveryMoveHasItsReason_X5_H11(t *testing.T) {
 	opened := recorded(circuit.CircuitOpened{
 		Name: circuit.Name{Kind: circuit.Endpoint, Key: "e"}, Trips: 1, Until: noon.Add(time.Minute),
@@ -78,6 +79,7 @@ func TestEveryMoveHasItsReason_X5_H11(t *testing.T) {
 	}
 }
 
+// Rules: H11.
 func TestOnlyThePastExplains_H11(t *testing.T) {
 	history := recorded(
 		circuit.CircuitOpened{Cause: circuit.Cause{Class: failure.ServerError, Status: 503}, Trips: 2},
@@ -98,6 +100,8 @@ func TestOnlyThePastExplains_H11(t *testing.T) {
 
 // TestEveryClassAndReasonHasASentence fails when a class, a skip or a kind is added
 // without one of its own.
+//
+// Rules: X5.
 func TestEveryClassAndReasonHasASentence_X5(t *testing.T) {
 	for _, class := range failure.Classes() {
 		lines, err := explain.Request(recorded(request.AttemptFailed{Attempt: 1, Failure: class, Status: 500, PossiblyBilled: failure.Of(class).MaybeBilled}), nil)

@@ -24,6 +24,8 @@ func fold(t testing.TB, events ...event.Event) requests.Row {
 }
 
 // A request is in the list from its admission on.
+//
+// Rules: X2.
 func TestAdmittedIsOpen_X2(t *testing.T) {
 	row := fold(t, projectiontest.Admitted("acme"))
 	want := requests.Row{

@@ -185,6 +185,7 @@ func TestJSON(t *testing.T) {
 	golden(t, "detail.json", out)
 }
 
+// Rules: X1.
 func TestMaskedProviderIsTheOperators_X1(t *testing.T) {
 	row := fold(t, projectiontest.Admitted("acme"), event.Event(request.AttemptReserved{Attempt: 1, Provider: "hidden-east", Masked: true}))
 	caller, _ := json.Marshal(row.Detail(false))

@@ -55,6 +55,8 @@ func build(t testing.TB, n *neutral.Request, tg dialect.Target) *dialect.Upstrea
 }
 
 // The whole of a signed request, as it stands on the wire.
+//
+// Rules: P12, Z4.
 func TestSignedRequest_P12_Z4(t *testing.T) {
 	up := build(t, simple(), target())
 	if want := `{"messages":[{"role":"user","content":[{"text":"Hi"}]}]}`; string(up.Body) != want {
@@ -157,6 +159,8 @@ func TestAddressesAndCredentials(t *testing.T) {
 
 // Field cases: reasoning before text before calls; a cache point behind each marked
 // block, never inside a result; the id of a call as the dialect takes it.
+//
+// Rules: P6, P11, K4.
 func TestConversation_P6_P11_K4(t *testing.T) {
 	hour, short := &neutral.CacheMarker{TTL: "1h"}, &neutral.CacheMarker{}
 	own := neutral.OpaqueReasoning{Issuer: neutral.Converse, Signature: "c2ln"}
@@ -227,6 +231,8 @@ func fields(t *testing.T, model string, n *neutral.Request) gjson.Result {
 
 // What a model refuses it is not sent; what it may be asked it is asked in its own
 // words.
+//
+// Rules: P5.
 func TestModelsAreAskedInTheirOwnWords_P5(t *testing.T) {
 	yes := true
 	ask := func(effort string, budget, maxTokens int64) *neutral.Request {
@@ -375,6 +381,7 @@ func TestTurnsAreArranged(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestBetaFlags_P11(t *testing.T) {
 	req := asking(simple())
 	req.Flags.AnthropicBeta = []string{"context-1m-2025-08-07", "made-up-2099-01-01", "interleaved-thinking-2025-05-14"}
@@ -415,6 +422,7 @@ func TestLargeImage_S9(t *testing.T) {
 	}
 }
 
+// Rules: C14.
 func TestAccessKeysAreNotPrinted_C14(t *testing.T) {
 	tg := target()
 	tg.Access.Session = "token"

@@ -93,6 +93,7 @@ func TestClassify_W4(t *testing.T) {
 
 func quote(s string) []byte { return saying(s)[len(`{"message":`) : len(saying(s))-1] }
 
+// Rules: W20.
 func TestRetryAfter_W20(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -115,6 +116,7 @@ func TestRetryAfter_W20(t *testing.T) {
 	}
 }
 
+// Rules: D7.
 func TestRelayIsClipped_D7(t *testing.T) {
 	f := Outbound{}.Classify(dialect.Refusal{Status: 400, Body: saying(strings.Repeat("ä", maxRelay))})
 	if len(f.Relay.Message) > maxRelay || strings.ContainsRune(f.Relay.Message, '\uFFFD') {

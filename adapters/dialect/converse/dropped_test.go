@@ -128,6 +128,8 @@ func droppedChecks() map[string]droppedCheck {
 
 // A feature that the dialect cannot say keeps a request away from it: a picture by its
 // address would have to be fetched.
+//
+// Rules: P5.
 func TestFeaturesThatAreNotCarried_P5(t *testing.T) {
 	for _, f := range dialect.Features() {
 		if f != dialect.Vectors && dialect.Carries(f, neutral.Chat, neutral.Converse) {

@@ -73,6 +73,7 @@ func TestFakeBedrockAnswers_S11(t *testing.T) {
 	}
 }
 
+// Rules: W4, S4.
 func TestFakeBedrockFailures_W4_S4(t *testing.T) {
 	fake := fakeprovider.Start(t, fakeprovider.Options{})
 	for _, tt := range []struct {
@@ -116,6 +117,8 @@ func TestFakeBedrockFailures_W4_S4(t *testing.T) {
 }
 
 // Chunks of a stream are said in a caller's dialect as they come.
+//
+// Rules: P3.
 func TestFakeBedrockToChat_P3(t *testing.T) {
 	fake := fakeprovider.Start(t, fakeprovider.Options{})
 	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Bedrock: converse.Outbound{}}})

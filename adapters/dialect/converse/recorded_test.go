@@ -70,6 +70,8 @@ func readRecorded(t *testing.T, lines []string) (s said) {
 
 // Everything that a recorded stream says is in its events and in the answer that is
 // put together from them, tool calls counted from 0 whatever block they are in.
+//
+// Rules: P11, S11.
 func TestRecordedStreamsDecode_P11_S11(t *testing.T) {
 	for _, file := range recorded(t, ".chunks.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -177,6 +179,8 @@ func TestRecordedAnswersDecode(t *testing.T) {
 }
 
 // Whole, with all that is counted and sealed.
+//
+// Rules: M4, K4.
 func TestWholeAnswer_M4_K4(t *testing.T) {
 	body, err := os.ReadFile("testdata/whole.json")
 	if err != nil {

@@ -34,6 +34,7 @@ func failed(t *testing.T, err error) failure.Failure {
 	return *f
 }
 
+// Rules: S4, S14.
 func TestStreamEnds_S4_S14(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	whole := stream(t, began, hello, stopped, counted)
@@ -99,6 +100,8 @@ func TestBrokenBody_S14(t *testing.T) {
 
 // An exception frame is a failure before output and after it (S4); what it names is
 // kept, and what is Bedrock's own fault is a broken stream.
+//
+// Rules: S4, W4.
 func TestExceptionFrames_S4_W4(t *testing.T) {
 	for _, tt := range []struct {
 		kind, message string
@@ -130,6 +133,7 @@ func TestExceptionFrames_S4_W4(t *testing.T) {
 	}
 }
 
+// Rules: M4.
 func TestUsageIsConverted_M4(t *testing.T) {
 	got := read(t, bytes.NewReader(stream(t, readLines(t, "testdata/text.chunks.txt")...)))
 	want := usage.Usage{
@@ -171,6 +175,8 @@ func TestAnySplitGivesTheSameEvents_S12(t *testing.T) {
 
 // Ready promises that Next does not read: a stream is asked for it before each write
 // to the client.
+//
+// Rules: S9.
 func TestReadyDoesNotRead_S9(t *testing.T) {
 	pulls := 0
 	pieces := [][]byte{stream(t, began, hello)[:100], stream(t, began, hello)[100:], stream(t, stopped, counted)}

@@ -42,6 +42,7 @@ func everything() *neutral.Request {
 	}
 }
 
+// Rules: P3.
 func TestBuildGolden_P3(t *testing.T) {
 	for _, model := range []string{"gemini-2.5-flash", "gemini-3-pro-preview", "gemini-2.0-flash"} {
 		body := build(t, everything(), model)
@@ -52,6 +53,7 @@ func TestBuildGolden_P3(t *testing.T) {
 	}
 }
 
+// Rules: Z4.
 func TestRequestLine_Z4(t *testing.T) {
 	vertex := `{"type":"service_account","project_id":"p1"}`
 	tests := []struct{ name, base, secret, model, want string }{
@@ -93,6 +95,8 @@ func TestRequestLine_Z4(t *testing.T) {
 }
 
 // What a request cannot be made of is an error, never a request without it.
+//
+// Rules: P5, N21.
 func TestWhatCannotBeSaid_P5_N21(t *testing.T) {
 	for name, part := range map[string]neutral.Part{
 		"an address to fetch": {Kind: neutral.ImagePart, Media: neutral.Media{URL: "https://x.test/a.png"}},
@@ -155,6 +159,8 @@ func TestThinking(t *testing.T) {
 
 // Calls of a turn in a history from elsewhere: the third generation wants a signature
 // on the first one. Google's own is sent where there is one, and to nobody's else.
+//
+// Rules: K4, K5.
 func TestCallsWithoutSignatures_K4_K5(t *testing.T) {
 	history := func(parts ...neutral.Part) *neutral.Request {
 		return &neutral.Request{Messages: []neutral.Message{user(said("q")), assistant(parts...)}}
@@ -189,6 +195,8 @@ func TestCallsWithoutSignatures_K4_K5(t *testing.T) {
 }
 
 // Every row of the table about this side is sent, and what is said of it happens.
+//
+// Rules: P5.
 func TestWhatIsDroppedToGemini_P5(t *testing.T) {
 	plain := func(edit func(n *neutral.Request)) string {
 		n := &neutral.Request{Messages: []neutral.Message{user(said("x"))}}
@@ -261,6 +269,8 @@ func TestWhatIsDroppedToGemini_P5(t *testing.T) {
 
 // Whatever the conversation, turns alternate, none is empty, every text arrives in its
 // order, and results stand in the order of their calls.
+//
+// Rules: P3, P12.
 func TestConversations_P3_P12(t *testing.T) {
 	word := rapid.StringMatching(`[a-zA-Z"\\\n <漢🦥]{1,12}`)
 	rapid.Check(t, func(t *rapid.T) {

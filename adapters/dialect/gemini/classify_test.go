@@ -21,6 +21,7 @@ func reason(r string) string {
 	return `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"` + r + `","domain":"googleapis.com"}`
 }
 
+// Rules: W4.
 func TestClassify_W4(t *testing.T) {
 	const quota = "You exceeded your current quota, please check your plan and billing details. * Quota exceeded for metric: generate_content_free_tier_requests, limit: "
 	tests := []struct {
@@ -81,6 +82,7 @@ func TestRelay_W3(t *testing.T) {
 	}
 }
 
+// Rules: W20.
 func TestRetry_W20(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	delay := func(d string) string {
@@ -110,6 +112,7 @@ func TestRetry_W20(t *testing.T) {
 	}
 }
 
+// Rules: W20.
 func TestRecordedThrottle_W20(t *testing.T) {
 	body, err := os.ReadFile("../../../../shared/fixtures/provider-streams/google/google-429-retry-info.json")
 	if err != nil {
@@ -122,6 +125,8 @@ func TestRecordedThrottle_W20(t *testing.T) {
 }
 
 // What is passed on is bounded and whole text.
+//
+// Rules: D7.
 func TestRelayIsClipped_D7(t *testing.T) {
 	f := Outbound{}.Classify(dialect.Refusal{Status: 400, Body: []byte(errorBody("400", "INVALID_ARGUMENT", strings.Repeat("漢", 4000), ""))})
 	if n := len(f.Relay.Message); n > maxRelay || n < maxRelay-4 || strings.ContainsRune(f.Relay.Message, '\uFFFD') {

@@ -87,6 +87,8 @@ func (c caller) call(model string, stream bool) (string, neutral.Tally, *failure
 
 // What a provider answers reaches a caller of another dialect, whole and as a stream,
 // with the same facts.
+//
+// Rules: P3.
 func TestAnswersReachAChatCaller_P3(t *testing.T) {
 	c := newCaller(t)
 	for outcome, want := range map[string]struct {

@@ -66,6 +66,7 @@ func ofAnswer(a neutral.Answer) (p plainReading) {
 	return p
 }
 
+// Rules: P8.
 func TestRecordedStreamsDecode_P8(t *testing.T) {
 	for _, file := range recordedFiles(t, ".chunks.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -91,6 +92,7 @@ func TestRecordedStreamsDecode_P8(t *testing.T) {
 	}
 }
 
+// Rules: P8.
 func TestRecordedAnswersDecode_P8(t *testing.T) {
 	for _, file := range recordedFiles(t, ".json") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -113,6 +115,8 @@ func TestRecordedAnswersDecode_P8(t *testing.T) {
 }
 
 // Arguments that come in pieces are put together into what the model meant.
+//
+// Rules: P11.
 func TestArgumentsInPieces_P11(t *testing.T) {
 	tests := map[string][]string{
 		"testdata/pieces.chunks.txt": {`{"dish":{"name":"Lasagna","steps":["boil \"it\"",null],"vegan":false},"for how many":4}`},

@@ -18,6 +18,7 @@ func schemaOf(t testing.TB, in string, ordered bool) (string, error) {
 	return string(w.schema(json.RawMessage(in), "tools[0]", ordered)), w.err
 }
 
+// Rules: P5.
 func TestSchema_P5(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"nothing", ``, ``},
@@ -84,6 +85,8 @@ func TestSchema_P5(t *testing.T) {
 
 // A schema that has no end when it is written out, or none that is worth it, is a 400
 // that names the field, however it goes about it.
+//
+// Rules: P5.
 func TestSchemasWithoutEnd_P5(t *testing.T) {
 	doubling := `{"$ref":"#/$defs/d0","$defs":{`
 	for i := range 30 {

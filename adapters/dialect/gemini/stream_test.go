@@ -50,6 +50,8 @@ func TestEventsOfAStream(t *testing.T) {
 
 // Each finish reason that Google documents is placed; one that it does not fails the
 // attempt.
+//
+// Rules: P11, S14.
 func TestFinishReasons_P11_S14(t *testing.T) {
 	ends := map[string]neutral.StopReason{
 		"STOP": neutral.StopEnd, "MAX_TOKENS": neutral.StopLength, "SAFETY": neutral.StopContentFilter,
@@ -82,6 +84,8 @@ func TestFinishReasons_P11_S14(t *testing.T) {
 
 // Whatever is wrong with a stream is a failure of its own class, and none is passed
 // over.
+//
+// Rules: S4, S14, W8.
 func TestBrokenStreams_S4_S14_W8(t *testing.T) {
 	open := chunk(`{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]}}`)
 	tests := []struct {
@@ -117,6 +121,8 @@ func TestBrokenStreams_S4_S14_W8(t *testing.T) {
 }
 
 // The body's own error is passed on before the answer has ended, and is nothing after.
+//
+// Rules: S7.
 func TestABodyThatBreaks_S7(t *testing.T) {
 	broken := errors.New("connection reset")
 	h := decode(t, io.MultiReader(strings.NewReader(frame(chunk(word))), errReader{broken}))
@@ -130,6 +136,7 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
+// Rules: S4, W8.
 func TestBrokenAnswers_S4_W8(t *testing.T) {
 	tests := []struct {
 		name, body string
@@ -163,6 +170,8 @@ func TestBrokenAnswers_S4_W8(t *testing.T) {
 
 // Ids are the same when the same answer is read again, differ within a conversation,
 // and keep to what every other dialect takes.
+//
+// Rules: P11.
 func TestIDsOfCalls_P11(t *testing.T) {
 	ids := func(raw string, candidates ...string) (ids []string) {
 		dec := Outbound{}.NewStream(&dialect.Request{Raw: []byte(raw)}, strings.NewReader(strings.Join(candidates, "")))
@@ -194,6 +203,7 @@ func TestIDsOfCalls_P11(t *testing.T) {
 	}
 }
 
+// Rules: M4.
 func TestUsage_M4(t *testing.T) {
 	of, null := usage.Of, usage.Count{State: usage.Null}
 	tests := []struct {
@@ -236,6 +246,8 @@ func TestUsage_M4(t *testing.T) {
 
 // A picture, or the run of a program, is output: an encoder that has no word for it
 // refuses it, and does not send an answer without it.
+//
+// Rules: S1.
 func TestWhatGoogleMakes_S1(t *testing.T) {
 	for kind, part := range map[neutral.Kind]string{
 		neutral.Image:     `{"inlineData":{"mimeType":"image/png","data":"AAAA"}}`,
@@ -249,6 +261,8 @@ func TestWhatGoogleMakes_S1(t *testing.T) {
 }
 
 // Any split of a stream gives the same events.
+//
+// Rules: S12.
 func TestSplitAnywhere_S12(t *testing.T) {
 	stream := frame(readLines(t, "testdata/text.chunks.txt")...)
 	want := decode(t, strings.NewReader(stream)).ended(t)

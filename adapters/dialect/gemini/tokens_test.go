@@ -117,6 +117,8 @@ func TestTokensAreKept(t *testing.T) {
 
 // A call does not wait longer than it may, and the fetch that it leaves behind ends by
 // itself.
+//
+// Rules: W11.
 func TestWaitingForATokenEnds_W11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, o := &issuer{wait: make(chan struct{})}, Outbound{Tokens: NewTokens()}
@@ -132,6 +134,7 @@ func TestWaitingForATokenEnds_W11(t *testing.T) {
 	})
 }
 
+// Rules: W2.
 func TestWithoutAToken_W2(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -20,6 +20,7 @@ func refusal(kind, message string) string {
 	return `{"type":"error","error":{"type":"` + kind + `","message":` + string(rawjson.Quote(message)) + `},"request_id":"r"}`
 }
 
+// Rules: W2, W4, W5.
 func TestClassify_W2_W4_W5(t *testing.T) {
 	const invalid = "invalid_request_error"
 	relayed := func(inner string) string {
@@ -78,6 +79,7 @@ func TestClassify_W2_W4_W5(t *testing.T) {
 	}
 }
 
+// Rules: K5.
 func TestRejectedSeals_K5(t *testing.T) {
 	for message, want := range map[string]bool{
 		"messages.1.content.0: Invalid `signature` in `thinking` block":     true,
@@ -92,6 +94,7 @@ func TestRejectedSeals_K5(t *testing.T) {
 	}
 }
 
+// Rules: W20.
 func TestRetryAfter_W20(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	in := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
@@ -126,6 +129,7 @@ func TestRetryAfter_W20(t *testing.T) {
 	}
 }
 
+// Rules: P11, D7.
 func TestErrors_P11_D7(t *testing.T) {
 	limit, used := int64(5), int64(6)
 	spent := apierror.New(apierror.InsufficientQuota)
@@ -157,6 +161,8 @@ func TestErrors_P11_D7(t *testing.T) {
 }
 
 // Every class that a type or a phrase names is one of the table's.
+//
+// Rules: W2.
 func TestTablesNameKnownClasses_W2(t *testing.T) {
 	for _, r := range phraseRules {
 		if !slices.Contains(failure.Classes(), r.class) || r.name == "" || len(r.phrases) == 0 || len(r.statuses) == 0 {
@@ -175,6 +181,7 @@ func TestTablesNameKnownClasses_W2(t *testing.T) {
 	}
 }
 
+// Rules: S4.
 func TestAWholeErrorInsideA200_S4(t *testing.T) {
 	_, f := Outbound{}.DecodeWhole(asking(), []byte(refusal("overloaded_error", "Overloaded")))
 	if f == nil || f.Class != failure.ServerError {

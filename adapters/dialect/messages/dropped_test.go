@@ -34,6 +34,8 @@ func walkRows(t *testing.T, is func(d dialect.Dropped) bool, proofs map[string]p
 }
 
 // Every row of the table about this side is sent, and what is said of it happens.
+//
+// Rules: P5.
 func TestWhatIsDroppedToMessages_P5(t *testing.T) {
 	to := func(edit func(n *neutral.Request)) string {
 		n := neutralOf(t, `{"model":"m","max_tokens":9000,"messages":[{"role":"user","content":"x"}]}`)
@@ -69,6 +71,8 @@ func TestWhatIsDroppedToMessages_P5(t *testing.T) {
 }
 
 // Every row of the table about callers of this side.
+//
+// Rules: P5.
 func TestWhatIsDroppedFromMessages_P5(t *testing.T) {
 	from := func(body string) string {
 		all, err := json.Marshal(neutralOf(t, body))

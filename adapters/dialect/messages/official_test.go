@@ -73,6 +73,7 @@ func accept(t *testing.T, handler http.HandlerFunc) (anthropic.Message, error) {
 	return message, stream.Err()
 }
 
+// Rules: P7, P8.
 func TestTheOfficialClientAcceptsRecordedStreams_P7_P8(t *testing.T) {
 	each(t, func(t *testing.T, lines []string) {
 		for _, foreign := range []bool{false, true} {
@@ -116,6 +117,7 @@ func joinedRefusal(events []neutral.Event, foreign bool) string {
 	return joined(events, neutral.Refusal)
 }
 
+// Rules: P7, P8.
 func TestTheOfficialClientAcceptsRecordedAnswers_P7_P8(t *testing.T) {
 	for _, file := range recorded(t, ".json") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -149,6 +151,8 @@ func TestTheOfficialClientAcceptsRecordedAnswers_P7_P8(t *testing.T) {
 }
 
 // A client must not take a broken stream for a finished one.
+//
+// Rules: S3, P7.
 func TestTheOfficialClientSeesABreak_S3_P7(t *testing.T) {
 	lines := replies(t, "testdata/text.chunks.txt")[0]
 	for _, foreign := range []bool{false, true} {
@@ -158,6 +162,7 @@ func TestTheOfficialClientSeesABreak_S3_P7(t *testing.T) {
 	}
 }
 
+// Rules: P7.
 func TestTheOfficialClientReadsErrors_P7(t *testing.T) {
 	for code, want := range map[apierror.Code]int{apierror.InsufficientQuota: 429, apierror.GatewayUnavailable: 503, apierror.ModelNotFound: 404} {
 		e := apierror.New(code)

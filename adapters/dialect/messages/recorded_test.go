@@ -41,6 +41,7 @@ func each(t *testing.T, run func(t *testing.T, lines []string)) {
 	}
 }
 
+// Rules: P4, P8.
 func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 	each(t, func(t *testing.T, lines []string) {
 		got := through(t, strings.NewReader(frame(lines...)), false)
@@ -66,6 +67,7 @@ func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 	})
 }
 
+// Rules: P4, P8.
 func TestRecordedAnswersPassLosslessly_P4_P8(t *testing.T) {
 	for _, file := range recorded(t, ".json") {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -62,6 +62,7 @@ const agent = `{"model":"fable-5","max_tokens":32000,"stream":true,"system":[{"t
 	`"tool_choice":{"type":"auto","disable_parallel_tool_use":true},"thinking":{"type":"enabled","budget_tokens":4000},"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}},` +
 	`"stop_sequences":["END"],"temperature":1.0,"metadata":{"user_id":"u1"},"context_management":{"edits":[]},"future":{"x":[1.50]}}`
 
+// Rules: N21, A6, K1.
 func TestParse_N21_A6_K1(t *testing.T) {
 	req := requestOf(t, agent)
 	if !req.Stream || req.MaxOutputTokens != 32000 || req.Model != "fable-5" || req.Hints.User != "u1" || !req.Sealed || !req.IncludeUsage {
@@ -91,6 +92,7 @@ func TestParse_N21_A6_K1(t *testing.T) {
 	}
 }
 
+// Rules: P5.
 func TestWhatOnlySomeDestinationsSay_P5(t *testing.T) {
 	block := func(b string) string {
 		return `{"model":"m","messages":[{"role":"user","content":[` + b + `]}]}`
@@ -115,6 +117,7 @@ func TestWhatOnlySomeDestinationsSay_P5(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestParseRefuses_Z5(t *testing.T) {
 	for body, param := range map[string]string{
 		`[]`:                           "",
@@ -165,6 +168,7 @@ func TestBuildKeepsTheCallersBytes_P4_P12(t *testing.T) {
 	}
 }
 
+// Rules: Z4, P11.
 func TestHeader_Z4_P11(t *testing.T) {
 	req := requestOf(t, agent)
 	req.Flags = dialect.Flags{AnthropicVersion: "2024-01-01", AnthropicBeta: []string{"a-1", "b-2", "x\r\ny: z", ""}}
@@ -235,6 +239,8 @@ func TestUnreadableThinkingIsTakenAway_K4_K5(t *testing.T) {
 
 // A seal finds back to its issuer through a caller of this dialect, and nobody can
 // pass one off as Anthropic's.
+//
+// Rules: K4.
 func TestSealsComeBack_K4(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := neutral.OpaqueReasoning{
@@ -254,6 +260,7 @@ func TestSealsComeBack_K4(t *testing.T) {
 	}
 }
 
+// Rules: P3.
 func TestNeutral_P3(t *testing.T) {
 	yes, no := true, false
 	want := &neutral.Request{
@@ -296,6 +303,8 @@ func TestNeutral_P3(t *testing.T) {
 
 // What Anthropic asks of a request, whatever dialect it came in: a limit, roles that
 // alternate, all results first in the next user turn, no blank text.
+//
+// Rules: P3, P6, P12.
 func TestRender_P3_P6_P12(t *testing.T) {
 	n := neutralOf(t, agent)
 	n.MaxOutputTokens = 0
@@ -336,6 +345,7 @@ func TestMarkersSurvive_P6(t *testing.T) {
 	}
 }
 
+// Rules: P5.
 func TestReasoningBecomesABudget_P5(t *testing.T) {
 	tests := []struct {
 		name      string

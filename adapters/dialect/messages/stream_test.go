@@ -109,6 +109,8 @@ func TestCutByLengthIsAnAnswer(t *testing.T) {
 
 // What blocks say, in order: signed, redacted and signed but empty thinking, calls
 // with dense indexes, without arguments, and whole in their start.
+//
+// Rules: P11, K4.
 func TestEvents_P11_K4(t *testing.T) {
 	got := through(t, strings.NewReader(frame(replies(t, "testdata/thinking-tools.chunks.txt")[0]...)), false)
 	var seals, calls []string
@@ -172,6 +174,7 @@ func written(t testing.TB, events ...neutral.Event) []sent {
 	return readSent(enc.End(out))
 }
 
+// Rules: P11.
 func TestBlocksOfAForeignAnswer_P11(t *testing.T) {
 	text := func(s string) neutral.Event { return neutral.Event{Kind: neutral.Text, Text: []byte(s)} }
 	got := written(t,
@@ -212,6 +215,7 @@ func TestBlocksOfAForeignAnswer_P11(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestStopReasonsOfForeignAnswers_P11(t *testing.T) {
 	refused := written(t, neutral.Event{Kind: neutral.Refusal, Text: []byte("no")}, neutral.Event{Kind: neutral.Stop, Stop: neutral.StopEnd})
 	if delta := refused[len(refused)-2].Data; !strings.Contains(delta, `"stop_reason":"refusal"`) {
@@ -233,6 +237,8 @@ func TestStopReasonsOfForeignAnswers_P11(t *testing.T) {
 }
 
 // Any order of events comes out as a stream that the protocol's own reader takes.
+//
+// Rules: P11.
 func TestAnyEventsMakeAValidStream_P11(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var events []neutral.Event
@@ -271,6 +277,7 @@ func TestAnyEventsMakeAValidStream_P11(t *testing.T) {
 	})
 }
 
+// Rules: S3, S10.
 func TestFailAndKeepAlive_S3_S10(t *testing.T) {
 	enc := Inbound{}.NewStream(asking(), meta)
 	out := readSent(enc.Fail(enc.KeepAlive(nil), apierror.New(apierror.UpstreamTruncated)))

@@ -55,6 +55,8 @@ func serve(t *testing.T, b *gatewaytest.Bench) (address, key string) {
 // moments, in every phase: while they send, before the first byte, during a
 // failover, mid-stream, at the end. Goroutines, upstream connections and budget
 // holds return to where they were.
+//
+// Rules: S7, S9.
 func TestNothingStaysAfterAThousandDisconnects_S7_S9(t *testing.T) {
 	b := gatewaytest.New(t, "fake-503,delay:5ms+words:200+gap:1ms", "fake-delay:3ms+words:60+gap:1ms")
 	b.Objects.Tenants[0].Budgets[0].LimitUSD = "1000000"

@@ -60,6 +60,8 @@ func chunkedRequest(path, body string, header ...string) string {
 
 // The limit holds for what is sent and for what it unpacks to, whatever the
 // framing, to the byte; a body within it leaves the connection usable.
+//
+// Rules: Z5.
 func TestBodyLimit_Z5(t *testing.T) {
 	const limit = 100_000
 	s := serve(t, Config{Limits: Limits{BodyBytes: limit}}, post("/echo", echo))
@@ -101,6 +103,8 @@ func TestBodyLimit_Z5(t *testing.T) {
 
 // Most clients send all of the body before they read. To close at once would
 // reset the connection and take the refusal with it.
+//
+// Rules: Z5.
 func TestRefusalReachesAClientStillSending_Z5(t *testing.T) {
 	s := serve(t, Config{Limits: Limits{BodyBytes: 1000}}, post("/echo", echo))
 	c := dial(t, s)
@@ -111,6 +115,8 @@ func TestRefusalReachesAClientStillSending_Z5(t *testing.T) {
 }
 
 // A zstd stream may be padded with frames that unpack to nothing.
+//
+// Rules: Z5.
 func TestBodyLimitCountsTheWire_Z5(t *testing.T) {
 	const limit = 10_000
 	s := serve(t, Config{Limits: Limits{BodyBytes: limit}}, post("/echo", echo))
@@ -125,6 +131,8 @@ func TestBodyLimitCountsTheWire_Z5(t *testing.T) {
 }
 
 // 256 MiB that travel as some KiB never exist here.
+//
+// Rules: Z5.
 func TestCompressionBombStaysSmall_Z5(t *testing.T) {
 	const limit = 1 << 20
 	s := serve(t, Config{Limits: Limits{BodyBytes: limit}}, post("/echo", echo))
@@ -149,6 +157,7 @@ func TestCompressionBombStaysSmall_Z5(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestUnusableBodies_Z5(t *testing.T) {
 	s := serve(t, Config{}, post("/echo", func(context.Context, *Request) *Reply {
 		t.Error("handler was called")
@@ -246,6 +255,7 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestSlowClientsAreClosed_Z5(t *testing.T) {
 	const short = 50 * time.Millisecond
 	handled := post("/echo", echo)

@@ -63,6 +63,7 @@ func phases(at chan<- struct{}, cause chan<- error) map[string]Handler {
 	}
 }
 
+// Rules: S7.
 func TestHangupEndsTheContextInEveryPhase_S7(t *testing.T) {
 	if 2*hangupInterval >= time.Second {
 		t.Error("a hang-up may be noticed too late")
@@ -99,6 +100,8 @@ func TestHangupEndsTheContextInEveryPhase_S7(t *testing.T) {
 
 // A request that waits behind the running one makes the socket readable, which
 // is all that a watcher without POLLRDHUP would see.
+//
+// Rules: S7.
 func TestPipelinedBytesAreNoHangup_S7(t *testing.T) {
 	running, resume := make(chan struct{}, 2), make(chan struct{})
 	s := serve(t, Config{}, post("/", func(ctx context.Context, r *Request) *Reply {
@@ -181,6 +184,7 @@ func TestPanicInErrorRendererFallsBack(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestConnectionsAreBounded_Z5(t *testing.T) {
 	s := serve(t, Config{Limits: Limits{Conns: 1}}, post("/", ok))
 	first := dial(t, s)

@@ -116,6 +116,7 @@ func TestReplyHeaderIsTheHandlersAlone(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestMalformedRequests_Z5(t *testing.T) {
 	s := serve(t, Config{Limits: Limits{HeaderBytes: 4096}}, post("/", func(context.Context, *Request) *Reply {
 		t.Error("handler was called")

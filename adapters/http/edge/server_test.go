@@ -19,6 +19,8 @@ func ended() context.Context {
 
 // Idle connections go at once, a running exchange is waited for, and its reply
 // arrives with Connection: close.
+//
+// Rules: O3.
 func TestShutdownWaitsForRunningExchanges_O3(t *testing.T) {
 	running, resume := make(chan struct{}), make(chan struct{})
 	s := serve(t, Config{}, func(s *Server) {
@@ -58,6 +60,8 @@ func TestShutdownWaitsForRunningExchanges_O3(t *testing.T) {
 }
 
 // A pipelined request was read long ago; its connection only looks idle.
+//
+// Rules: O3.
 func TestShutdownWaitsForAPipelinedExchange_O3(t *testing.T) {
 	running, resume := make(chan struct{}), make(chan struct{})
 	s := serve(t, Config{}, func(s *Server) {
@@ -87,6 +91,8 @@ func TestShutdownWaitsForAPipelinedExchange_O3(t *testing.T) {
 }
 
 // Out of patience, a stream learns why and still gets its last event out.
+//
+// Rules: O3.
 func TestShutdownEndsStreamsWithALastEvent_O3(t *testing.T) {
 	s := serve(t, Config{}, post("/", func(context.Context, *Request) *Reply {
 		return sse(func(ctx context.Context, w StreamWriter) error {
@@ -116,6 +122,8 @@ func TestShutdownEndsStreamsWithALastEvent_O3(t *testing.T) {
 
 // A stream that waits for a client which does not read cannot hear its context:
 // its socket is closed under it.
+//
+// Rules: O3.
 func TestShutdownIsBoundedByNoReader_O3(t *testing.T) {
 	began, done := make(chan struct{}), make(chan error, 1)
 	s := serve(t, Config{}, post("/", func(context.Context, *Request) *Reply {

@@ -131,6 +131,8 @@ func TestStreamRunsExactlyOnce(t *testing.T) {
 }
 
 // The slow reader's Write waits, which slows its upstream and nobody else's.
+//
+// Rules: S9.
 func TestSlowReaderWaitsAlone_S9(t *testing.T) {
 	const size = 64 << 20 // more than any pair of socket buffers
 	began, done := make(chan struct{}, 1), make(chan error, 1)
@@ -175,6 +177,7 @@ func TestSlowReaderWaitsAlone_S9(t *testing.T) {
 	}
 }
 
+// Rules: S9.
 func TestStalledReaderIsCut_S9(t *testing.T) {
 	type end struct{ write, cause error }
 	ended := make(chan end, 1)
@@ -195,6 +198,8 @@ func TestStalledReaderIsCut_S9(t *testing.T) {
 
 // The same holds for a plain body: only the end of its exchange lets a shutdown
 // without a deadline return.
+//
+// Rules: S9.
 func TestStalledReaderOfABodyIsCut_S9(t *testing.T) {
 	answered := make(chan struct{})
 	s := serve(t, Config{Limits: Limits{WriteStall: 50 * time.Millisecond}}, post("/", func(context.Context, *Request) *Reply {
@@ -212,6 +217,8 @@ func TestStalledReaderOfABodyIsCut_S9(t *testing.T) {
 }
 
 // A stream outlives every read timeout: they are over once the request is read.
+//
+// Rules: S9.
 func TestLiveStreamIsNotCut_S9(t *testing.T) {
 	const short = 100 * time.Millisecond
 	s := serve(t, Config{Limits: Limits{HeaderTimeout: short, BodyTimeout: short, IdleTimeout: short, WriteStall: short}},

@@ -28,6 +28,8 @@ var millionRequests = 1_000_000
 // invariants of the log after every request: its life is possible, nothing stays
 // held, no attempt is made past a bound, and the counters are the sum of the
 // charges.
+//
+// Rules: Q3.
 func TestAMillionRequests_Q3(t *testing.T) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
