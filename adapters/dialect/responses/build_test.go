@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -213,4 +214,30 @@ func anyPart(t *rapid.T, role neutral.Role, word *rapid.Generator[string]) neutr
 		{Kind: neutral.ReasoningPart, Text: text.Text, Opaque: neutral.OpaqueReasoning{Issuer: neutral.Responses, ID: "rs", Encrypted: "gAAA"}},
 		{Kind: neutral.ToolCallPart, Call: neutral.ToolCall{ID: "other", Name: "f", Arguments: `{"a":"\n"}`}},
 	}).Draw(t, "part")
+}
+
+// A large image is copied out of the caller's body and into the provider's, and no
+// more often than that.
+func TestALargeImageCostsThreeTimesItsSizeAtMost(t *testing.T) {
+	const size = 16 << 20
+	body := []byte(`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,` + strings.Repeat("AAAA", size/4) + `"}]}]}`)
+	for name, foreign := range map[string]bool{"its own dialect": false, "another dialect": true} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		req, err := Inbound{}.Parse(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if foreign {
+			req.Dialect = neutral.Messages
+		}
+		if got := build(t, req, dialect.Target{}); len(got) < size {
+			t.Errorf("%s: %d bytes", name, len(got))
+		}
+		runtime.ReadMemStats(&after)
+		// build itself makes a string of the body.
+		if cost := after.TotalAlloc - before.TotalAlloc - size; cost > 3*size {
+			t.Errorf("%s: %d MiB", name, cost>>20)
+		}
+	}
 }

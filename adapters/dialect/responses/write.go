@@ -72,7 +72,7 @@ func (o *object) element() {
 // write says a neutral request in this dialect. The provider stores nothing: the
 // caller's dialect has no word by which it could have asked for that.
 func write(r *neutral.Request, t dialect.Target) []byte {
-	o := &object{b: []byte("{")}
+	o := &object{b: append(make([]byte, 0, room(r)), '{')}
 	o.text("model", t.UpstreamModel)
 	writeSystem(o, r.System)
 	o.open("input", '[')
@@ -95,6 +95,28 @@ func write(r *neutral.Request, t dialect.Target) []byte {
 	o.flag("stream", t.Stream)
 	o.close('}')
 	return o.b
+}
+
+// room is about how long a body will be: one that has to grow is copied again, images
+// and all.
+func room(r *neutral.Request) int {
+	const perPart, rest = 128, 4 << 10
+	n := rest
+	var parts func([]neutral.Part)
+	parts = func(list []neutral.Part) {
+		for i := range list {
+			p := &list[i]
+			n += perPart + len(p.Text) + len(p.Media.Base64) + len(p.Call.Arguments) + len(p.Opaque.Encrypted)
+			parts(p.Result.Parts)
+		}
+	}
+	for i := range r.Messages {
+		parts(r.Messages[i].Parts)
+	}
+	for i := range r.Tools {
+		n += perPart + len(r.Tools[i].Description) + len(r.Tools[i].Schema)
+	}
+	return n
 }
 
 // minOutputTokens is the least max_output_tokens that OpenAI accepts.
@@ -200,7 +222,7 @@ func writePart(o *object, p *neutral.Part, role neutral.Role) {
 	switch p.Kind {
 	case neutral.ImagePart:
 		o.text("type", "input_image")
-		o.text("image_url", address(p.Media))
+		o.address("image_url", p.Media)
 		o.text("detail", cmp.Or(p.Media.Detail, "auto"))
 	case neutral.DocumentPart:
 		o.text("type", "input_file")
@@ -208,7 +230,7 @@ func writePart(o *object, p *neutral.Part, role neutral.Role) {
 			o.text("file_url", p.Media.URL)
 		} else {
 			o.text("filename", cmp.Or(p.Media.Name, "document"))
-			o.text("file_data", address(p.Media))
+			o.address("file_data", p.Media)
 		}
 	case neutral.RefusalPart:
 		o.text("type", "refusal")
@@ -224,11 +246,18 @@ func writePart(o *object, p *neutral.Part, role neutral.Role) {
 	o.close('}')
 }
 
-func address(m neutral.Media) string {
+// address writes where media are: an address of the web, or the data themselves. They
+// may be many megabytes and are copied once.
+func (o *object) address(name string, m neutral.Media) {
 	if m.URL != "" {
-		return m.URL
+		o.text(name, m.URL)
+		return
 	}
-	return "data:" + m.Type + ";base64," + m.Base64
+	o.text(name, "data:"+m.Type+";base64,")
+	o.b = o.b[:len(o.b)-1]
+	joint := len(o.b)
+	o.b = rawjson.AppendQuoted(o.b, m.Base64)
+	o.b = append(o.b[:joint], o.b[joint+1:]...)
 }
 
 func writeTools(o *object, r *neutral.Request) {
