@@ -85,11 +85,6 @@ func using(names ...string) map[neutral.Dialect]string {
 	return members
 }
 
-// everywhere is a promise that holds for all pairs.
-func everywhere(o outcome) func(inbound, outbound) outcome {
-	return func(inbound, outbound) outcome { return o }
-}
-
 // ownOnly is a promise for what only the caller's own dialect can say.
 func ownOnly(features map[neutral.Dialect]dialect.Feature) func(inbound, outbound) outcome {
 	return func(from inbound, to outbound) outcome {

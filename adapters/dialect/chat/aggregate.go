@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -44,7 +45,7 @@ func (m *members) set(key string, v gjson.Result) {
 	switch {
 	case at < 0:
 		*m = append(*m, field{key: strings.Clone(key), raw: []byte(v.Raw)})
-	case !isNull(v):
+	case !rawjson.IsNull(v):
 		(*m)[at].raw = append((*m)[at].raw[:0], v.Raw...)
 	}
 }
@@ -68,7 +69,7 @@ func member(dst []byte, key string, raw []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
 	}
-	dst = append(dst, quote(key)...)
+	dst = append(dst, rawjson.Quote(key)...)
 	dst = append(dst, ':')
 	return append(dst, raw...)
 }
@@ -90,7 +91,7 @@ func (a *array) raw() []byte { return append(append([]byte("["), a.items...), ']
 
 // Add joins a chunk on.
 func (a *aggregate) Add(c *neutral.Chunk) error {
-	doc, ok := parse(c.Raw)
+	doc, ok := rawjson.Parse(c.Raw)
 	if !ok || c.Dialect != neutral.Chat {
 		return errNotChat
 	}
@@ -116,7 +117,7 @@ func (a *aggregate) Add(c *neutral.Chunk) error {
 }
 
 func (a *aggregate) choice(v gjson.Result) *wholeChoice {
-	index, _ := integer(v.Get("index"))
+	index, _ := rawjson.Integer(v.Get("index"))
 	for _, c := range a.choices {
 		if c.index == index {
 			return c

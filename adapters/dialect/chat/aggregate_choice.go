@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 )
 
 // wholeChoice is one choice that is being put together.
@@ -88,7 +90,7 @@ func (c *wholeChoice) delta(delta gjson.Result) (err error) {
 				c.function.addFunction(v)
 			}
 		case "audio":
-			if !isNull(v) {
+			if !rawjson.IsNull(v) {
 				err = errNotAggregable
 			}
 		default:
@@ -161,7 +163,7 @@ func (w *wholeCall) addFunction(v gjson.Result) {
 			case gjson.String:
 				w.arguments.raw = append(w.arguments.raw, v.Raw[1:len(v.Raw)-1]...)
 			case gjson.JSON:
-				quoted := quote(v.Raw)
+				quoted := rawjson.Quote(v.Raw)
 				w.arguments.raw = append(w.arguments.raw, quoted[1:len(quoted)-1]...)
 			}
 		case v.Type != gjson.String || v.Str != "":
@@ -190,9 +192,9 @@ func (c *wholeChoice) write(dst []byte) []byte {
 	}
 	reason := []byte("null")
 	if stop, f := finish(c.reason, len(c.tools) > 0 || c.function != nil); f == nil {
-		reason = quote(string(stop))
+		reason = rawjson.Quote(string(stop))
 		if c.reason == "function_call" {
-			reason = quote(c.reason)
+			reason = rawjson.Quote(c.reason)
 		}
 	}
 	dst = member(dst, "finish_reason", reason)

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -105,16 +106,16 @@ func buildForeign(req *dialect.Request, t dialect.Target, q *quirks) ([]byte, er
 // buildBody edits model, stream and stream_options in place, and adds at the end
 // what is not there.
 func buildBody(req *dialect.Request, t dialect.Target, q *quirks) ([]byte, error) {
-	doc, ok := parse(req.Raw)
+	doc, ok := rawjson.Parse(req.Raw)
 	if !ok {
 		return nil, errNotChat
 	}
-	b := builder{raw: req.Raw, cut: remover{doc: req.Raw}}
+	b := builder{raw: req.Raw, cut: rawjson.Remover{Doc: req.Raw}}
 	stream, options := false, false
 	doc.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "model":
-			b.replace(v, quote(t.UpstreamModel))
+			b.replace(v, rawjson.Quote(t.UpstreamModel))
 		case "stream":
 			stream = true
 			b.setStream(v, t.Stream)
@@ -122,12 +123,12 @@ func buildBody(req *dialect.Request, t dialect.Target, q *quirks) ([]byte, error
 			options = true
 			if !t.Stream || q.noStreamOptions {
 				// Refused by OpenAI on a request that does not stream.
-				b.edits = append(b.edits, b.cut.cut(key, v))
+				b.edits = append(b.edits, b.cut.Cut(key, v))
 				return true
 			}
 			b.setOptions(v)
 		}
-		b.cut.stay(v)
+		b.cut.Stay(v)
 		return true
 	})
 	var extra []byte
@@ -140,19 +141,19 @@ func buildBody(req *dialect.Request, t dialect.Target, q *quirks) ([]byte, error
 	if extra != nil {
 		// The object has a model and so is not empty.
 		last := doc.Index + strings.LastIndexByte(doc.Raw, '}')
-		b.edits = append(b.edits, edit{start: last, end: last, with: extra})
+		b.edits = append(b.edits, rawjson.Edit{Start: last, End: last, With: extra})
 	}
-	return splice(make([]byte, 0, len(req.Raw)+len(extra)+len(t.UpstreamModel)+64), req.Raw, b.edits), nil
+	return rawjson.Splice(make([]byte, 0, len(req.Raw)+len(extra)+len(t.UpstreamModel)+64), req.Raw, b.edits), nil
 }
 
 type builder struct {
 	raw   []byte
-	cut   remover
-	edits []edit
+	cut   rawjson.Remover
+	edits []rawjson.Edit
 }
 
 func (b *builder) replace(v gjson.Result, with []byte) {
-	b.edits = append(b.edits, edit{start: v.Index, end: end(v), with: with})
+	b.edits = append(b.edits, rawjson.Replace(v, with))
 }
 
 func (b *builder) setStream(v gjson.Result, stream bool) {
@@ -188,5 +189,5 @@ func (b *builder) setOptions(v gjson.Result) {
 	if any {
 		with = append(with, ',')
 	}
-	b.edits = append(b.edits, edit{start: v.Index + 1, end: v.Index + 1, with: with})
+	b.edits = append(b.edits, rawjson.Edit{Start: v.Index + 1, End: v.Index + 1, With: with})
 }

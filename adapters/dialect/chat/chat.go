@@ -31,9 +31,6 @@ var (
 )
 
 const (
-	// maxDepth bounds nesting (Z5). The deepest thing in a request is a tool's JSON
-	// schema; readers below recurse, and so do providers'.
-	maxDepth = 64
 	// maxChoices and maxToolCalls bound what is remembered of a stream. openai-go's
 	// accumulator takes indexes up to 127.
 	maxChoices   = 128

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
 
@@ -166,7 +167,7 @@ func clip(s string) string {
 // error inside their own: OpenRouter as a string in metadata.raw, others as an
 // object in error or as JSON in the message.
 func unwrap(body []byte) []stated {
-	if !shallow(body) || !gjson.ValidBytes(body) {
+	if !rawjson.Shallow(body) || !gjson.ValidBytes(body) {
 		return nil
 	}
 	var errs []stated
@@ -175,9 +176,9 @@ func unwrap(body []byte) []stated {
 		if next.IsArray() {
 			next = next.Get("0") // Gemini's compatible endpoint
 		}
-		if e := next.Get("error"); !isNull(e) {
+		if e := next.Get("error"); !rawjson.IsNull(e) {
 			next = e
-		} else if e := next.Get("errors.0"); !isNull(e) {
+		} else if e := next.Get("errors.0"); !rawjson.IsNull(e) {
 			next = e
 		}
 		if next.Type == gjson.String {
@@ -232,7 +233,7 @@ func state(v gjson.Result) (e stated, inner gjson.Result) {
 // embedded is an error object in v, as an object or as JSON in a string.
 func embedded(v gjson.Result) gjson.Result {
 	if v.Type == gjson.String && strings.HasPrefix(strings.TrimSpace(v.Str), "{") {
-		if !shallow([]byte(v.Str)) || !gjson.Valid(v.Str) {
+		if !rawjson.Shallow([]byte(v.Str)) || !gjson.Valid(v.Str) {
 			return gjson.Result{}
 		}
 		v = gjson.Parse(v.Str)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
 
@@ -17,12 +18,12 @@ func TestClassify_W2_W4_W5(t *testing.T) {
 			if s == "" {
 				return "null"
 			}
-			return string(quote(s))
+			return string(rawjson.Quote(s))
 		}
-		return `{"error":{"message":` + string(quote(message)) + `,"type":` + quoteOrNull(kind) + `,"param":` + quoteOrNull(param) + `,"code":` + quoteOrNull(code) + `}}`
+		return `{"error":{"message":` + string(rawjson.Quote(message)) + `,"type":` + quoteOrNull(kind) + `,"param":` + quoteOrNull(param) + `,"code":` + quoteOrNull(code) + `}}`
 	}
 	openRouter := func(code, raw string) string {
-		return `{"error":{"message":"Provider returned error","code":` + code + `,"metadata":{"raw":` + string(quote(raw)) + `,"provider_name":"Some"}},"user_id":"u"}`
+		return `{"error":{"message":"Provider returned error","code":` + code + `,"metadata":{"raw":` + string(rawjson.Quote(raw)) + `,"provider_name":"Some"}},"user_id":"u"}`
 	}
 	tests := []struct {
 		name   string

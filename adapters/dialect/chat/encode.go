@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/adapters/sse"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -25,7 +26,7 @@ func (e *foreignError) Error() string {
 // NewStream begins a streaming reply.
 func (Inbound) NewStream(req *dialect.Request, meta dialect.Meta) dialect.StreamEncoder {
 	return &streamEncoder{
-		rewriter: rewriter{model: quote(meta.Model), keepUsage: req.IncludeUsage, member: "delta"},
+		rewriter: rewriter{model: rawjson.Quote(meta.Model), keepUsage: req.IncludeUsage, member: "delta"},
 		meta:     meta,
 	}
 }
@@ -48,7 +49,7 @@ func (e *streamEncoder) Encode(dst []byte, c *neutral.Chunk) ([]byte, error) {
 		return e.chunks.encode(dst, c.Events)
 	}
 	// The decoder has found it valid.
-	doc := view(c.Raw)
+	doc := rawjson.View(c.Raw)
 	if !doc.IsObject() {
 		return dst, errNotChat
 	}
@@ -59,10 +60,10 @@ func (e *streamEncoder) Encode(dst []byte, c *neutral.Chunk) ([]byte, error) {
 	}
 	if bytes.IndexByte(c.Raw, '\n') < 0 && bytes.IndexByte(c.Raw, '\r') < 0 {
 		dst = append(dst, "data: "...)
-		dst = splice(dst, c.Raw, e.edits)
+		dst = rawjson.Splice(dst, c.Raw, e.edits)
 		return append(dst, '\n', '\n'), nil
 	}
-	e.scratch = splice(e.scratch[:0], c.Raw, e.edits)
+	e.scratch = rawjson.Splice(e.scratch[:0], c.Raw, e.edits)
 	return sse.Append(dst, "", e.scratch), nil
 }
 

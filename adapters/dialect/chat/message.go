@@ -3,6 +3,7 @@ package chat
 import (
 	"github.com/tidwall/gjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -38,7 +39,7 @@ func (m *message) semantic() bool {
 func (m *message) read(v gjson.Result) (f *failure.Failure) {
 	m.from = len(m.events)
 	if !v.IsObject() {
-		if isNull(v) {
+		if rawjson.IsNull(v) {
 			return nil
 		}
 		return payload("malformed_delta")
@@ -54,7 +55,7 @@ func (m *message) read(v gjson.Result) (f *failure.Failure) {
 }
 
 func (m *message) member(key string, v gjson.Result) *failure.Failure {
-	if isNull(v) {
+	if rawjson.IsNull(v) {
 		return nil
 	}
 	switch key {
@@ -93,7 +94,7 @@ func (m *message) text(kind neutral.Kind, v gjson.Result) *failure.Failure {
 		return nil
 	}
 	e := neutral.Event{Kind: kind}
-	e.Text, m.arena = text(m.arena, m.doc, v)
+	e.Text, m.arena = rawjson.Text(m.arena, m.doc, v)
 	m.add(e)
 	return nil
 }
@@ -127,7 +128,7 @@ func (m *message) parts(list gjson.Result) (f *failure.Failure) {
 
 func (m *message) part(kind neutral.Kind, part gjson.Result, key string) (f *failure.Failure) {
 	part.ForEach(func(k, v gjson.Result) bool {
-		if k.Str == key && !isNull(v) {
+		if k.Str == key && !rawjson.IsNull(v) {
 			f = m.text(kind, v)
 		}
 		return f == nil
@@ -180,12 +181,12 @@ func (m *message) toolCall(fragment gjson.Result) *failure.Failure {
 // free text, whose nesting says nothing about its end.
 func (m *message) arguments(at int, function gjson.Result, key string) (f *failure.Failure) {
 	function.ForEach(func(k, v gjson.Result) bool {
-		if k.Str != key || isNull(v) {
+		if k.Str != key || rawjson.IsNull(v) {
 			return true
 		}
 		if v.IsObject() {
 			// Some relays send the arguments as an object. It is whole.
-			m.add(neutral.Event{Kind: neutral.ToolCallDelta, Index: at, Text: m.doc[v.Index:end(v)]})
+			m.add(neutral.Event{Kind: neutral.ToolCallDelta, Index: at, Text: m.doc[v.Index:rawjson.End(v)]})
 			return true
 		}
 		if v.Type != gjson.String {
@@ -193,7 +194,7 @@ func (m *message) arguments(at int, function gjson.Result, key string) (f *failu
 			return false
 		}
 		e := neutral.Event{Kind: neutral.ToolCallDelta, Index: at}
-		e.Text, m.arena = text(m.arena, m.doc, v)
+		e.Text, m.arena = rawjson.Text(m.arena, m.doc, v)
 		if key == "arguments" {
 			m.choice.calls.list[at].args.add(e.Text)
 		}

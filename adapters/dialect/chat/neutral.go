@@ -9,19 +9,20 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
 // neutralOf decodes a request for a destination of another dialect. Its strings are
 // views of raw wherever they have no escapes: a picture is not copied.
 func neutralOf(raw []byte) (*neutral.Request, error) {
-	doc, ok := parse(raw)
+	doc, ok := rawjson.Parse(raw)
 	if !ok {
 		return nil, errNotChat
 	}
 	d := decoder{toolNames: map[string]string{}}
 	doc.ForEach(func(key, v gjson.Result) bool {
-		if !isNull(v) {
+		if !rawjson.IsNull(v) {
 			d.field(key.Str, v)
 		}
 		return d.err == nil
@@ -75,9 +76,9 @@ func (d *decoder) field(key string, v gjson.Result) {
 	case "reasoning":
 		d.reasoning(v)
 	case "max_tokens":
-		d.out.MaxOutputTokens, _ = integer(v)
+		d.out.MaxOutputTokens, _ = rawjson.Integer(v)
 	case "max_completion_tokens":
-		d.newerMax, _ = integer(v)
+		d.newerMax, _ = rawjson.Integer(v)
 	case "stop":
 		d.stop(v)
 	case "stream":
@@ -146,7 +147,7 @@ func (d *decoder) format(v gjson.Result) {
 
 // rawOf is a value as it stands, nil where there is none.
 func rawOf(v gjson.Result) json.RawMessage {
-	if isNull(v) {
+	if rawjson.IsNull(v) {
 		return nil
 	}
 	return json.RawMessage(v.Raw)
@@ -176,7 +177,7 @@ func (d *decoder) reasoning(v gjson.Result) {
 		return
 	}
 	d.effort(v.Get("effort").Str)
-	if n, ok := integer(v.Get("max_tokens")); ok && n > 0 {
+	if n, ok := rawjson.Integer(v.Get("max_tokens")); ok && n > 0 {
 		d.options().BudgetTokens = n
 	}
 	d.options()

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -25,10 +26,10 @@ func (Inbound) Parse(body []byte) (*dialect.Request, error) {
 	if !utf8.Valid(body) {
 		return nil, invalid("", "The body is not valid UTF-8.")
 	}
-	if !shallow(body) {
-		return nil, invalid("", fmt.Sprintf("The body nests deeper than %d levels.", maxDepth))
+	if !rawjson.Shallow(body) {
+		return nil, invalid("", fmt.Sprintf("The body nests deeper than %d levels.", rawjson.MaxDepth))
 	}
-	doc, ok := parse(body)
+	doc, ok := rawjson.Parse(body)
 	if !ok {
 		return nil, invalid("", "The body is not a valid JSON object.")
 	}
@@ -107,7 +108,7 @@ func (p *parser) field(key string, v gjson.Result) {
 		return
 	}
 	p.seen[strings.Clone(key)] = true
-	if !isNull(v) {
+	if !rawjson.IsNull(v) {
 		read(p, v)
 	}
 }
@@ -160,7 +161,7 @@ func (p *parser) boolean(param string, v gjson.Result) bool {
 }
 
 func (p *parser) positive(param string, v gjson.Result) int64 {
-	n, ok := integer(v)
+	n, ok := rawjson.Integer(v)
 	if !ok || n < 1 || n > maxCount {
 		p.fail(param, "The field %s must be a positive integer.", param)
 		return 0
@@ -206,7 +207,7 @@ func (p *parser) streamOptions(v gjson.Result) {
 			p.fail("stream_options.include_usage", "The field stream_options.include_usage is given more than once.")
 		}
 		seen = true
-		if !isNull(v) {
+		if !rawjson.IsNull(v) {
 			p.req.IncludeUsage = p.boolean("stream_options.include_usage", v)
 		}
 		return p.err == nil
@@ -276,7 +277,7 @@ func (p *parser) kindOfTool(kind string) {
 // json counts a value's own text, as it stands.
 func (p *parser) json(v gjson.Result) {
 	if v.Exists() && v.Index > 0 {
-		p.req.Parts.Spans = append(p.req.Parts.Spans, dialect.Span{Start: v.Index, End: end(v)})
+		p.req.Parts.Spans = append(p.req.Parts.Spans, dialect.Span{Start: v.Index, End: rawjson.End(v)})
 	}
 }
 
@@ -285,7 +286,7 @@ func (p *parser) prompt(v gjson.Result) {
 	if v.Type != gjson.String || v.Str == "" {
 		return
 	}
-	s := dialect.Span{Start: v.Index + 1, End: end(v) - 1}
+	s := dialect.Span{Start: v.Index + 1, End: rawjson.End(v) - 1}
 	s.Escaped = bytes.IndexByte(p.req.Raw[s.Start:s.End], '\\') >= 0
 	p.req.Parts.Spans = append(p.req.Parts.Spans, s)
 }

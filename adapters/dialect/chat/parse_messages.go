@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 )
 
 func (p *parser) messages(v gjson.Result) {
@@ -61,7 +62,7 @@ func (p *parser) message(i int, m gjson.Result) {
 
 func (p *parser) content(i int, v gjson.Result) {
 	switch {
-	case isNull(v):
+	case rawjson.IsNull(v):
 	case v.Type == gjson.String:
 		p.prompt(v)
 	case v.IsArray():
@@ -128,7 +129,7 @@ func documentSize(part gjson.Result) int64 {
 }
 
 func (p *parser) calls(i int, v gjson.Result) {
-	if isNull(v) {
+	if rawjson.IsNull(v) {
 		return
 	}
 	if !v.IsArray() {

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -82,7 +83,7 @@ func TestParseRefusesWithTheField_Z5(t *testing.T) {
 		{"trailing", `{"model":"m"} x`, ""},
 		{"an array", `[]`, ""},
 		{"not UTF-8", "{\"model\":\"\xff\"}", ""},
-		{"too deep", with(`"x":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth)), ""},
+		{"too deep", with(`"x":` + strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth)), ""},
 		{"far too deep", strings.Repeat("[", 1<<20), ""},
 		{"no model", `{"messages":[{"role":"user"}]}`, "model"},
 		{"empty model", `{"model":"","messages":[{"role":"user"}]}`, "model"},
@@ -228,14 +229,14 @@ func TestBuildSendsOnlyWhatIsAllowed_Z4(t *testing.T) {
 
 func TestQuoteIsJSON(t *testing.T) {
 	for _, s := range []string{"", "a/b", `q"\`, "\n\t\x00\x7f", "漢字 🦥", "<&>"} {
-		if got := gjson.ParseBytes(quote(s)); !gjson.ValidBytes(quote(s)) || got.Str != s {
-			t.Errorf("quote(%q) = %s", s, quote(s))
+		if got := gjson.ParseBytes(rawjson.Quote(s)); !gjson.ValidBytes(rawjson.Quote(s)) || got.Str != s {
+			t.Errorf("rawjson.Quote(%q) = %s", s, rawjson.Quote(s))
 		}
 	}
 }
 
 func TestShallowKnowsStrings(t *testing.T) {
-	deep := strings.Repeat("[", maxDepth+1)
+	deep := strings.Repeat("[", rawjson.MaxDepth+1)
 	for in, want := range map[string]bool{
 		`{"a":"` + deep + `"}`:            true,
 		`{"a":"\"` + deep + `"}`:          true,
@@ -246,8 +247,8 @@ func TestShallowKnowsStrings(t *testing.T) {
 		`"` + deep:                        true,
 		fmt.Sprintf(`{"a":"\\"}%s`, deep): false,
 	} {
-		if got := shallow([]byte(in)); got != want {
-			t.Errorf("shallow(%s) = %v", in, got)
+		if got := rawjson.Shallow([]byte(in)); got != want {
+			t.Errorf("rawjson.Shallow(%s) = %v", in, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/sjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -124,7 +125,7 @@ func TestRecordedStreamsAggregate_S11(t *testing.T) {
 // wholeText is the text of a whole answer's first choice, by kind.
 func wholeText(t *testing.T, body []byte) string {
 	t.Helper()
-	doc, ok := parse(body)
+	doc, ok := rawjson.Parse(body)
 	if !ok {
 		t.Fatalf("not JSON: %s", body)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
 
@@ -92,7 +93,7 @@ func resetDuration(s string) (time.Duration, error) {
 // inWords reads a delay out of an error's body: Google's RetryInfo, or the "try
 // again in 1.5s" of OpenAI and Groq.
 func inWords(body []byte) failure.Retry {
-	if !shallow(body) || !gjson.ValidBytes(body) {
+	if !rawjson.Shallow(body) || !gjson.ValidBytes(body) {
 		return failure.Retry{}
 	}
 	for _, path := range []string{"error.details.#.retryDelay|0", "0.error.details.#.retryDelay|0"} {

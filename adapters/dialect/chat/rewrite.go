@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 )
 
 // rewriter collects the edits that a caller is owed in a provider's bytes. All else
@@ -19,7 +21,7 @@ type rewriter struct {
 	choices choices
 
 	doc   []byte
-	edits []edit
+	edits []rawjson.Edit
 	// usageOnly is set by an object with usage and without choices.
 	usageOnly bool
 }
@@ -30,19 +32,19 @@ func (r *rewriter) begin(doc []byte) {
 
 // object goes over the members of a chunk or a whole reply, duplicates included.
 func (r *rewriter) object(doc gjson.Result) {
-	cut := remover{doc: r.doc}
+	cut := rawjson.Remover{Doc: r.doc}
 	usage, choices := false, 0
 	doc.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "error":
 			// No error, or the decoder had not let it pass. Even a null ends the stream of
 			// openai-go, which tests that the member exists.
-			r.edits = append(r.edits, cut.cut(key, v))
+			r.edits = append(r.edits, cut.Cut(key, v))
 			return true
 		case "usage":
 			usage = v.IsObject()
 			if !r.keepUsage {
-				r.edits = append(r.edits, cut.cut(key, v))
+				r.edits = append(r.edits, cut.Cut(key, v))
 				return true
 			}
 		case "model":
@@ -54,14 +56,14 @@ func (r *rewriter) object(doc gjson.Result) {
 				return true
 			})
 		}
-		cut.stay(v)
+		cut.Stay(v)
 		return true
 	})
 	r.usageOnly = usage && choices == 0
 }
 
 func (r *rewriter) replace(v gjson.Result, with []byte) {
-	r.edits = append(r.edits, edit{start: v.Index, end: end(v), with: with})
+	r.edits = append(r.edits, rawjson.Replace(v, with))
 }
 
 // choice puts tool indexes and the finish reason right. Members may stand in any
@@ -74,7 +76,7 @@ func (r *rewriter) choice(v gjson.Result) {
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "index":
-			index, _ = integer(v)
+			index, _ = rawjson.Integer(v)
 		case r.member:
 			delta = v
 		case "finish_reason":
@@ -118,7 +120,7 @@ func (r *rewriter) reason(c *choice, v gjson.Result) {
 	if f != nil || (clientReasons[v.Str] && (v.Str == string(stop) || v.Str == "function_call")) {
 		return
 	}
-	r.replace(v, quote(string(stop)))
+	r.replace(v, rawjson.Quote(string(stop)))
 }
 
 func (r *rewriter) toolCalls(c *choice, delta gjson.Result) {
@@ -142,7 +144,7 @@ func (r *rewriter) index(fragment gjson.Result, at int) {
 	fragment.ForEach(func(key, v gjson.Result) bool {
 		if key.Str == "index" {
 			found = true
-			if n, ok := integer(v); !ok || n != int64(at) {
+			if n, ok := rawjson.Integer(v); !ok || n != int64(at) {
 				r.replace(v, strconv.AppendInt(nil, int64(at), 10))
 			}
 		}
@@ -156,5 +158,5 @@ func (r *rewriter) index(fragment gjson.Result, at int) {
 		with = append(with, ',')
 	}
 	open := fragment.Index + 1
-	r.edits = append(r.edits, edit{start: open, end: open, with: with})
+	r.edits = append(r.edits, rawjson.Edit{Start: open, End: open, With: with})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/adapters/sse"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
@@ -136,7 +137,7 @@ func cutCall() *failure.Failure {
 // dialect says fails the attempt: it is never skipped as if nothing were missing
 // (S14).
 func (d *streamDecoder) decode(frame sse.Event) *failure.Failure {
-	doc, ok := parse(frame.Data)
+	doc, ok := rawjson.Parse(frame.Data)
 	if !ok {
 		return payload("malformed_event")
 	}
@@ -183,7 +184,7 @@ func (d *streamDecoder) usage(v gjson.Result) {
 
 func (d *streamDecoder) readChoices(doc []byte, list gjson.Result) (f *failure.Failure) {
 	if !list.IsArray() {
-		if isNull(list) {
+		if rawjson.IsNull(list) {
 			return nil
 		}
 		return payload("malformed_choices")
@@ -204,7 +205,7 @@ func (d *streamDecoder) readChoice(doc []byte, v gjson.Result) *failure.Failure 
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "index":
-			index, _ = integer(v)
+			index, _ = rawjson.Integer(v)
 		case "delta":
 			delta = v
 		case "finish_reason":
@@ -228,7 +229,7 @@ func (d *streamDecoder) readChoice(doc []byte, v gjson.Result) *failure.Failure 
 // close takes a choice's finish reason. Some providers give one with every chunk;
 // output after it takes it back.
 func (d *streamDecoder) close(c *choice, reason gjson.Result, w *message) *failure.Failure {
-	if isNull(reason) || (reason.Type == gjson.String && reason.Str == "") {
+	if rawjson.IsNull(reason) || (reason.Type == gjson.String && reason.Str == "") {
 		if c.ended && w.semantic() {
 			c.ended = false
 			d.finished--

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/adapters/sse"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
@@ -185,14 +186,14 @@ func TestToolIndexesAreDense_P11(t *testing.T) {
 				t.Error(diff)
 			}
 			for i := range tt.fragments {
-				doc, _ := parse([]byte(got.payloads[i]))
+				doc, _ := rawjson.Parse([]byte(got.payloads[i]))
 				sent := doc.Get("choices.0.delta.tool_calls.0.index")
 				if decoded := indexOf(got.events, i); sent.Raw != fmt.Sprint(decoded) {
 					t.Errorf("fragment %d sent at %q, decoded at %d", i, sent.Raw, decoded)
 				}
 			}
 			// A later, empty chunk says stop; a call was seen (K115).
-			doc, _ := parse([]byte(got.payloads[len(tt.fragments)]))
+			doc, _ := rawjson.Parse([]byte(got.payloads[len(tt.fragments)]))
 			if reason := doc.Get("choices.0.finish_reason").Str; reason != "tool_calls" || got.tally.Stop != neutral.StopToolCalls {
 				t.Errorf("finish_reason = %q, stop = %q", reason, got.tally.Stop)
 			}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 )
 
 // calls are the tool calls of one choice, in the order in which they began. It
@@ -27,7 +29,7 @@ const noIndex = -1
 // begins there. ok is false when there are too many.
 func (c *calls) place(fragment gjson.Result) (at int, begins, ok bool) {
 	id := fragment.Get("id").Str
-	upstream, hasIndex := integer(fragment.Get("index"))
+	upstream, hasIndex := rawjson.Integer(fragment.Get("index"))
 	if !hasIndex || upstream < 0 {
 		upstream = noIndex
 	}

@@ -3,6 +3,7 @@ package chat
 import (
 	"github.com/tidwall/gjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
@@ -90,7 +91,7 @@ func count(v gjson.Result) usage.Count {
 	if !v.Exists() {
 		return usage.Count{}
 	}
-	n, ok := integer(v)
+	n, ok := rawjson.Integer(v)
 	if !ok || n < 0 || n > maxCount {
 		return usage.Count{State: usage.Null}
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -11,7 +12,7 @@ import (
 // DecodeWhole reads a whole reply. The answer that comes with an empty completion
 // has its usage: emptiness is billed.
 func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, *failure.Failure) {
-	doc, ok := parse(body)
+	doc, ok := rawjson.Parse(body)
 	if !ok {
 		return neutral.Answer{}, payload("not_json")
 	}
@@ -85,12 +86,12 @@ func (Inbound) Whole(_ *dialect.Request, answer *neutral.Answer, meta dialect.Me
 	if answer.Dialect != neutral.Chat {
 		return wholeOf(answer, meta)
 	}
-	doc, ok := parse(answer.Raw)
+	doc, ok := rawjson.Parse(answer.Raw)
 	if !ok {
 		return nil, errNotChat
 	}
-	r := rewriter{model: quote(meta.Model), keepUsage: true, member: "message"}
+	r := rewriter{model: rawjson.Quote(meta.Model), keepUsage: true, member: "message"}
 	r.begin(answer.Raw)
 	r.object(doc)
-	return splice(make([]byte, 0, len(answer.Raw)+len(r.model)), answer.Raw, r.edits), nil
+	return rawjson.Splice(make([]byte, 0, len(answer.Raw)+len(r.model)), answer.Raw, r.edits), nil
 }

@@ -24,8 +24,13 @@ func Parse(b []byte) (gjson.Result, bool) {
 	if !Shallow(b) || !gjson.ValidBytes(b) {
 		return gjson.Result{}, false
 	}
-	r := gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b)))
+	r := View(b)
 	return r, r.IsObject()
+}
+
+// View is what Parse gives, for bytes that have been through it.
+func View(b []byte) gjson.Result {
+	return gjson.Parse(unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
 // Shallow reports whether b nests no deeper than MaxDepth. gjson recurses, so a
