@@ -32,6 +32,7 @@ func routeOf(index int, cells map[string]string) (walk.Rung, error) {
 			r.Provider.Keys = append(r.Provider.Keys, catalog.ProviderKey{ID: key})
 		}
 	}
+	r.Owner = request.Owner(cells["owner"])
 	r.Provider.KeyStrategy = catalog.KeyStrategy(cells["strategy"])
 	for _, c := range words(cells["capabilities"]) {
 		r.Deployment.Capabilities = append(r.Deployment.Capabilities, catalog.Capability(c))

@@ -292,6 +292,52 @@ Feature: The exact moves of a request
       completed
       """
 
+  @W6 @M7 @M11
+  Scenario Outline: A customer's own key that fails is the customer's own error (<class>)
+    Given the chain
+      | route | owner     |
+      | own   | workspace |
+      | b     |           |
+    When the calls end
+      | route | endings |
+      | own   | <class> |
+      | b     | ok      |
+    Then the moves are
+      """
+      first own k1
+      failed <code>
+      """
+    And the answer is "<code>" with status <status>
+    When the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      skip own <skip>
+      first b k1
+      completed
+      """
+
+    Examples:
+      | class          | code                         | status | skip            |
+      | provider_auth  | customer_credential_rejected | 424    | credential_open |
+      | provider_quota | customer_credential_quota    | 402    | breaker_open    |
+
+  @N11 @A3 @Q1
+  Scenario: Links that all exist and are all turned down are not served by anything else
+    Given the chain
+      | route | keys    |
+      | a     | missing |
+      | b     | missing |
+    When the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      refused no_route_allowed
+      """
+    And nobody was called
+
   @W13
   Scenario: A lost answer may stop the walk where the model says so
     Given the chain

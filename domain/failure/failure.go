@@ -32,6 +32,12 @@ func (f *Failure) Error() string {
 	return string(f.Class) + ": " + f.Code
 }
 
+// The sub-cases of CustomerCredential (W6).
+const (
+	OwnKeyRejected = "own_key_rejected"
+	OwnKeyQuota    = "own_key_quota"
+)
+
 // Retry is one provider's "not before": which of the many headers and body
 // fields said it (W20).
 type Retry struct {

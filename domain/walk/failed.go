@@ -11,6 +11,7 @@ import (
 // Failed is told how the running attempt failed before it committed. The class
 // decides what comes next (W1).
 func (m *Machine) Failed(f failure.Failure, r Report, now time.Time) Move {
+	f = ownedBy(m.rungs[m.cursor].owner(), f)
 	a := m.current()
 	a.failed = &f
 	if f.Class == failure.Throttled {
@@ -30,6 +31,22 @@ func (m *Machine) Failed(f failure.Failure, r Report, now time.Time) Move {
 	}
 	m.settleFailed(a, f, r)
 	return m.moveOn(f, now)
+}
+
+// ownedBy gives a failure of a customer's own key its class: the customer gets the
+// customer's own error, and the request is never bought on the platform's account
+// instead (W6).
+func ownedBy(owner request.Owner, f failure.Failure) failure.Failure {
+	if owner != request.Workspace {
+		return f
+	}
+	switch f.Class {
+	case failure.ProviderAuth:
+		f.Class, f.Code = failure.CustomerCredential, failure.OwnKeyRejected
+	case failure.ProviderQuota:
+		f.Class, f.Code = failure.CustomerCredential, failure.OwnKeyQuota
+	}
+	return f
 }
 
 // moveOn is the decision of W2: the same route, another one, or the end.
@@ -132,6 +149,9 @@ func (m *Machine) stop(f failure.Failure, now time.Time) Move {
 		answer.Code, outcome = request.CodeInsufficientQuota, request.Refused
 	case failure.CustomerCredential:
 		answer.Code = request.CodeCustomerCredentialReject
+		if f.Code == failure.OwnKeyQuota {
+			answer.Code = request.CodeCustomerCredentialQuota
+		}
 	case failure.ClientCancelled:
 		answer.Code, outcome = request.CodeClientCancelled, request.ClientCancelled
 	case failure.DeadlineExceeded:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -234,18 +235,14 @@ func (m *Machine) maxAttempts() int {
 func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.Time) Move {
 	estimate := m.req.Admitted.Estimate
 	estimate.MaxOutputTokens = OutputCeiling(r.Deployment, m.req.OutputTokens)
-	limits, err := budget.MoneyLimits(m.req.Admitted.Tenant, m.req.Budgets, now)
-	if err != nil {
-		return m.internal(now)
-	}
-	worst, err := r.Deployment.Prices.WorstCase(estimate.InputTokens, estimate.MaxOutputTokens)
+	limits, worst, err := m.holdFor(r, estimate, now)
 	if err != nil {
 		return m.internal(now)
 	}
 	reserved := request.AttemptReserved{
 		Attempt: len(m.attempts) + 1, Rung: r.Index, Kind: kind, Tenant: m.req.Admitted.Tenant,
 		Provider: r.Provider.ID, Model: r.Model, Deployment: r.Deployment.ID, ProviderKey: key,
-		CredentialOwner: request.Operator, FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth,
+		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth,
 		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: worst,
 	}
 	for _, l := range limits {
@@ -278,6 +275,20 @@ func (m *Machine) sealedFor(r *Rung) bool {
 	}
 	// The issuer is not in the plan any more.
 	return true
+}
+
+// holdFor is what a platform-funded attempt holds, and under which limits (M2). A
+// customer's own key is the customer's money: it holds nothing here.
+func (m *Machine) holdFor(r *Rung, e request.Estimate, now time.Time) ([]budget.Limit, money.NanoUSD, error) {
+	if r.owner() == request.Workspace {
+		return nil, 0, nil
+	}
+	limits, err := budget.MoneyLimits(m.req.Admitted.Tenant, m.req.Budgets, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	worst, err := r.Deployment.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens)
+	return limits, worst, err
 }
 
 // streams decides whether the provider is asked for a stream (S11).

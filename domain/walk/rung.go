@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -25,7 +26,12 @@ type Rung struct {
 	Deployment *catalog.Deployment
 	Provider   *catalog.Provider
 	Policy     catalog.Policy
+	// Owner is whose credential the rung is called with; empty is the operator's.
+	Owner request.Owner
 }
+
+// owner is whose credential pays the provider (M11).
+func (r *Rung) owner() request.Owner { return cmp.Or(r.Owner, request.Operator) }
 
 // World is what a decision may look at besides what the machine was told. It
 // answers from memory, without I/O.
@@ -109,7 +115,7 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 	if window := m.tooSmall(r.Deployment.Context); window != "" {
 		return request.SkipContextTooSmall, map[string]string{"window": window}
 	}
-	if !r.Deployment.Prices.Known() {
+	if r.owner() == request.Operator && !r.Deployment.Prices.Known() {
 		return request.SkipPriceUnknown, nil
 	}
 	return "", nil

@@ -74,6 +74,10 @@ func settlementUsage(res request.AttemptReserved, r Report, whole bool, inputTok
 // price turns usage into the five amounts (M7), at the prices that were fixed when
 // the attempt was reserved (M4).
 func price(res request.AttemptReserved, u usage.Usage, basis usage.Basis) (request.Amounts, usage.Basis) {
+	if !res.Prices.Known() {
+		// A customer's own key may be called without a price of ours.
+		return request.Amounts{}, basis
+	}
 	cost, exact, err := res.Prices.CostOf(u)
 	switch {
 	case err != nil:
