@@ -91,6 +91,9 @@ var protocols = map[catalog.Protocol]neutral.Dialect{
 	catalog.Gemini:          neutral.Generate,
 }
 
+// SpokenIn is the dialect of a protocol.
+func SpokenIn(p catalog.Protocol) neutral.Dialect { return protocols[p] }
+
 // Unsayable names, for each protocol that cannot say all of the request, what it
 // cannot say. It is nil for the usual request, which every protocol can.
 func (r *Request) Unsayable() map[catalog.Protocol]string {

@@ -41,10 +41,36 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	if err != nil {
 		return w.refuse(ctx, req.Model, Unresolved(err))
 	}
+	rungs := walk.Rungs(plan)
+	if err := untranslatable(req, rungs); err != nil {
+		return w.refuse(ctx, req.Model, Invalid(err))
+	}
 	req.Flags = in.Flags
 	w.req = req
-	w.machine = walk.New(w.walkRequest(in, req, plan), walk.Rungs(plan), g.Health)
+	w.machine = walk.New(w.walkRequest(in, req, plan), rungs, g.Health)
 	return w.run(ctx)
+}
+
+// untranslatable finds what is wrong with a request that each of its routes would have
+// to be told in another dialect: it is refused before any attempt (A3). Where a route
+// speaks the caller's own dialect, its provider is the judge.
+func untranslatable(req *dialect.Request, rungs []walk.Rung) error {
+	unsayable, translated := req.Unsayable(), false
+	for i := range rungs {
+		p := rungs[i].Provider
+		switch {
+		case p == nil:
+		case dialect.SpokenIn(p.Protocol) == req.Dialect:
+			return nil
+		default:
+			translated = translated || unsayable[p.Protocol] == ""
+		}
+	}
+	if !translated || req.Neutral == nil {
+		return nil
+	}
+	_, err := req.Neutral()
+	return err
 }
 
 // walkRequest is what the walk knows from the start. Everything a later decision

@@ -195,4 +195,17 @@ func TestNeutralDoesNotCopyPictures(t *testing.T) {
 	if perRun > 64<<10 {
 		t.Errorf("decoding allocates %d bytes beside a 4 MiB picture", perRun)
 	}
+	foreign := *req
+	foreign.Dialect = neutral.Messages
+	perRun = testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := (Outbound{}).Build(&foreign, dialect.Target{BaseURL: "https://api.openai.com/v1"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if perRun > int64(len(body))*5/4 {
+		t.Errorf("a request of %d bytes is said in %d: more than its own size", len(body), perRun)
+	}
 }

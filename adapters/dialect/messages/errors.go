@@ -71,6 +71,8 @@ func errorBody(e *apierror.Error) []byte {
 	switch {
 	case overloaded(e):
 		o.Type = typeOverloaded
+	case e.HTTPStatus() == http.StatusNotFound:
+		o.Type = apierror.Of(apierror.ModelNotFound).Anthropic
 	case e.HTTPStatus() == http.StatusRequestEntityTooLarge:
 		o.Type = apierror.Of(apierror.RequestTooLarge).Anthropic
 	}

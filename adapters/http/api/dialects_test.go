@@ -149,6 +149,9 @@ func TestErrorsAreInTheDialectOfThePath_P11(t *testing.T) {
 			}
 		}
 	}
+	if reply, body := known.do("POST", "/anthropic/v1/nothing", "{}"); member(t, body, "error", "type") != "not_found_error" || reply.StatusCode != http.StatusNotFound {
+		t.Errorf("no such path: %d %s", reply.StatusCode, body)
+	}
 	if reply, body := known.do("GET", "/v1/models/none", "", "Anthropic-Version", "2023-06-01"); member(t, body, "type") != "error" || reply.StatusCode != http.StatusNotFound {
 		t.Errorf("models in Anthropic's shape: %d %s", reply.StatusCode, body)
 	}
@@ -212,6 +215,25 @@ func TestStoredResponses_K6(t *testing.T) {
 	id, _ = member(t, created, "id").(string)
 	if reply, _ := keepsNothing.do("GET", "/v1/responses/"+id, ""); reply.StatusCode != http.StatusNotFound {
 		t.Errorf("kept against the organization's setting: %d", reply.StatusCode)
+	}
+}
+
+// A request that no route can be told is refused with its field before any attempt; a
+// route of the caller's own dialect is asked as it stands (A3, P4).
+func TestUntranslatableRequests_A3_P4(t *testing.T) {
+	body := `{"model":"m","max_tokens":50,"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,@@@@"}}]}]}`
+	for protocol, want := range map[catalog.Protocol]int{catalog.Anthropic: http.StatusBadRequest, catalog.OpenAI: http.StatusOK} {
+		b := gatewaytest.New(t, "fake-ok")
+		b.Objects.Providers[0].Protocol = protocol
+		reply, got := calling(t, b).do("POST", "/v1/chat/completions", body)
+		if reply.StatusCode != want {
+			t.Errorf("%s: %d %s", protocol, reply.StatusCode, got)
+		}
+		if want == http.StatusBadRequest {
+			if param := member(t, got, "error", "param"); param != "messages[0].content[0].image_url.url" || len(b.Provider.Ledger().Calls) != 0 {
+				t.Errorf("param %v, %d calls", param, len(b.Provider.Ledger().Calls))
+			}
+		}
 	}
 }
 
