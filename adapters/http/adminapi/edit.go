@@ -1,13 +1,10 @@
 package adminapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tidwall/sjson"
@@ -16,9 +13,6 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 )
-
-// maxBodyBytes bounds one object: a chain of 256 rungs with long names is 64 KiB.
-const maxBodyBytes = 1 << 20
 
 func (a *API) bind(r resource, handle func(context.Context, *call, target) *edge.Reply) handler {
 	return func(ctx context.Context, c *call) *edge.Reply {
@@ -117,11 +111,11 @@ func (a *API) write(ctx context.Context, c *call, t target, expected *int64, nex
 
 // remove is DELETE. The revision keeps counting. A part goes back to its default.
 func (a *API) remove(ctx context.Context, c *call, t target) *edge.Reply {
+	expected, err := ifMatch(c)
+	if err != nil {
+		return a.refuse(err)
+	}
 	if t.part != "" {
-		expected, err := ifMatch(c)
-		if err != nil {
-			return a.refuse(err)
-		}
 		return a.write(ctx, c, t, expected, func(current any, exists bool) (config.Document, error) {
 			if !exists {
 				return config.Document{}, &catalog.MissingError{ID: t.id}
@@ -130,10 +124,6 @@ func (a *API) remove(ctx context.Context, c *call, t target) *edge.Reply {
 			doc.Remove(t.part)
 			return doc, nil
 		})
-	}
-	expected, err := ifMatch(c)
-	if err != nil {
-		return a.refuse(err)
 	}
 	_, err = config.Change(ctx, a.Log, a.Catalog, c.by, a.Now(), func(state *catalog.State) (catalog.Objects, error) {
 		objects := state.Objects()
@@ -168,53 +158,6 @@ func (t target) match(s *catalog.State, exists bool, expected *int64) error {
 	return nil
 }
 
-// read is the body, checked for shape, and the revision that it or If-Match names.
-func (t target) read(c *call) (config.Document, *int64, error) {
-	expected, err := ifMatch(c)
-	if err != nil {
-		return config.Document{}, nil, err
-	}
-	doc, err := body(c, t.isChain())
-	if err != nil {
-		return doc, nil, err
-	}
-	said, err := doc.Int("revision")
-	switch {
-	case err != nil:
-		return doc, nil, err
-	case expected == nil:
-		expected = said
-	case said != nil && *said != *expected:
-		return doc, nil, badField("revision", "is not the one in If-Match")
-	}
-	for _, name := range t.shown {
-		doc.Remove(name)
-	}
-	// Judged before it is merged with anything: an unknown field is refused, also one
-	// that null would clear.
-	if _, err := decode(t.id, t.wrap(doc)); err != nil {
-		return doc, nil, t.within(err)
-	}
-	return doc, expected, nil
-}
-
-// isChain reports whether the address stands for a chain and little else.
-func (t target) isChain() bool {
-	return t.id.Kind == catalog.KindChain || t.id.Kind == catalog.KindTenantChain || t.id.Kind == catalog.KindClass
-}
-
-// body is the document that was sent; for a chain the list alone will do.
-func body(c *call, chain bool) (config.Document, error) {
-	if len(c.Body) > maxBodyBytes {
-		return config.Document{}, fail(http.StatusRequestEntityTooLarge, codeTooLarge, "The body is larger than 1 MiB.")
-	}
-	text := c.Body
-	if chain && bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		text = slices.Concat([]byte(`{"chain":`), text, []byte("}"))
-	}
-	return config.ParseDocument(text)
-}
-
 // within says the fields of a problem as the editor of a part sees them.
 func (t target) within(err error) error {
 	strip := func(field string) string {
@@ -236,20 +179,6 @@ func (t target) within(err error) error {
 		}
 	}
 	return err
-}
-
-// ifMatch reads the revision that the editor loaded: an ETag of ours, with or
-// without its quotes.
-func ifMatch(c *call) (*int64, error) {
-	sent := c.Header.Get("If-Match")
-	if sent == "" {
-		return nil, nil
-	}
-	revision, err := strconv.ParseInt(strings.Trim(sent, `"`), 10, 64)
-	if err != nil || revision < 0 {
-		return nil, badField("If-Match", "must be a revision, as the ETag of a read says it")
-	}
-	return &revision, nil
 }
 
 // show is the object as it is now, with its revision (the ETag of every read).
@@ -299,65 +228,6 @@ func (a *API) render(objects catalog.Objects, t target, value any, revision int6
 		return nil, err
 	}
 	return sjson.SetBytes(text, "revision", revision)
-}
-
-// shownChain is a chain as it was written, and what became of it (C5).
-type shownChain struct {
-	Chain []catalog.Rung      `json:"chain"`
-	State catalog.ChainState  `json:"state"`
-	Rungs []catalog.RungState `json:"rungs"`
-}
-
-func (a *API) judged(objects catalog.Objects, t target, chain []catalog.Rung) shownChain {
-	state, rungs := catalog.JudgeChain(objects, chain, a.Holds)
-	if len(chain) == 0 {
-		chain = []catalog.Rung{}
-		if t.id.Kind == catalog.KindTenantChain {
-			state = catalog.NoOverride
-		}
-	}
-	if t.visible {
-		hidden := objects.Masked
-		chain = catalog.VisibleRungs(chain, hidden)
-		rungs = slices.DeleteFunc(rungs, func(r catalog.RungState) bool { return hidden(r.Rung) })
-	}
-	return shownChain{chain, state, rungs}
-}
-
-// place puts what was written into the catalog. An organization's empty chain is
-// the reset of its override (C4). What the editor did not see stays (C7).
-func (t target) place(objects catalog.Objects, value any) (catalog.Objects, error) {
-	switch v := value.(type) {
-	case catalog.ModelChain:
-		if t.visible {
-			if stored, ok := objects.Find(t.id); ok {
-				v.Chain = catalog.KeepHidden(stored.(catalog.ModelChain).Chain, v.Chain, objects.Masked)
-			}
-		}
-		return objects.With(v)
-	case catalog.ChainOverride:
-		if len(v.Chain) == 0 {
-			return objects.Without(t.id)
-		}
-		if t.visible {
-			if stored, ok := objects.Find(t.id); ok {
-				v.Chain = catalog.KeepHidden(stored.(catalog.ChainOverride).Chain, v.Chain, objects.Masked)
-			}
-		}
-		return objects.With(v)
-	}
-	return objects.With(value)
-}
-
-// noOverride stands for an organization's chain that is not there: that is a state
-// and not an error (C5), as long as both of its ends exist.
-func noOverride(o catalog.Objects, id catalog.ObjectID) (any, bool) {
-	if id.Kind != catalog.KindTenantChain {
-		return nil, false
-	}
-	_, tenant := o.Find(catalog.ObjectID{Kind: catalog.KindTenant, Name: id.Tenant})
-	_, model := o.Find(catalog.ObjectID{Kind: catalog.KindModel, Name: id.Name})
-	return catalog.ChainOverride{Tenant: id.Tenant, TenantChain: catalog.TenantChain{Model: id.Name}}, tenant && model
 }
 
 // shownPolicy is a policy as it was written, and as it holds with the defaults
