@@ -7,10 +7,6 @@ import (
 	"strings"
 )
 
-// ToolMarker in the last user message makes a request with tools call the
-// first of them although tool_choice is "auto".
-const ToolMarker = "[tool]"
-
 // filler is what answers are made of after the facts.
 var filler = spaced("the quick brown fox jumps over the lazy dog and then it sleeps under an old tree")
 
@@ -78,7 +74,10 @@ func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer
 // makeText is the text of an answer in the chunks it streams in: one chunk is
 // one token.
 func makeText(p *plan, in request) []string {
+	said, marked := markedWords(in.lastText)
 	switch {
+	case marked:
+		return said
 	case p.answer.bigBytes > 0:
 		return []string{strings.Repeat("x", p.answer.bigBytes)}
 	case in.schema != nil:
@@ -143,7 +142,8 @@ func toolCallsWanted(p *plan, in request) int {
 	case "none":
 		return 0
 	case "", "auto":
-		if strings.Contains(in.lastUser, ToolMarker) && !in.toolAnswered {
+		_, _, marked := markedCall(in.lastUser, in.tools)
+		if (marked || strings.Contains(in.lastUser, ToolMarker)) && !in.toolAnswered {
 			return 1
 		}
 		return 0
@@ -152,7 +152,7 @@ func toolCallsWanted(p *plan, in request) int {
 	}
 }
 
-// makeCalls calls the tool that tool_choice names, else tools in their order.
+// makeCalls calls the tool that tool_choice or a marker names, else tools in their order.
 // Without tools, a plan that asks for calls gets an invented one.
 func makeCalls(in request, facts callFacts, n int) []toolCall {
 	offered := in.tools
@@ -164,13 +164,20 @@ func makeCalls(in request, facts callFacts, n int) []toolCall {
 	if len(offered) == 0 {
 		offered = []tool{{name: "get_weather", parameters: []byte(`{"type":"object","properties":{"location":{"type":"string"}}}`)}}
 	}
+	marked, arguments, isMarked := markedCall(in.lastUser, offered)
+	if isMarked {
+		offered = []tool{marked}
+	}
 	calls := make([]toolCall, n)
 	for i := range calls {
 		t := offered[i%len(offered)]
+		if !isMarked {
+			arguments = argumentsFor(t.parameters)
+		}
 		calls[i] = toolCall{
 			id:        fmt.Sprintf("call_fake_%d_%d", facts.sequence, i),
 			name:      t.name,
-			arguments: pieces(argumentsFor(t.parameters)),
+			arguments: pieces(arguments),
 		}
 	}
 	return calls

@@ -82,6 +82,7 @@ func (chat) parse(_ *http.Request, body []byte) (request, error) {
 		text, images := contentOf(message.Content)
 		textBytes += len(text)
 		out.images += images
+		out.lastText = text
 		if message.Role == "user" {
 			out.lastUser = text
 		}

@@ -93,7 +93,7 @@ func (converse) parse(r *http.Request, body []byte) (request, error) {
 	for _, message := range in.Messages {
 		said, results := out.read(message.Content)
 		textBytes += len(said)
-		out.toolAnswered = results > 0
+		out.lastText, out.toolAnswered = said, results > 0
 		if message.Role == "user" && said != "" {
 			out.lastUser = said
 		}

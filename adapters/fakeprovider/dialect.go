@@ -98,8 +98,9 @@ type request struct {
 	toolChoice   string // "", "none", "auto", "required", or a tool's name
 	schema       json.RawMessage
 	jsonObject   bool
-	lastUser     string
-	toolAnswered bool // the last message is a tool's result
+	lastUser     string // the text of the user's last message
+	lastText     string // the text of the last message, a tool's result included
+	toolAnswered bool   // the last message is a tool's result
 }
 
 // tool is one function the caller offers.

@@ -106,7 +106,7 @@ func (gemini) parse(r *http.Request, body []byte) (request, error) {
 
 // take reads one turn and returns the length of its text.
 func (r *request) take(content geminiContent) (textBytes int) {
-	var text strings.Builder
+	var text, answered strings.Builder
 	results := 0
 	for _, part := range content.Parts {
 		text.WriteString(part.Text)
@@ -115,14 +115,14 @@ func (r *request) take(content geminiContent) (textBytes int) {
 		}
 		if part.Response != nil {
 			results++
-			textBytes += len(part.Response.Response)
+			answered.Write(part.Response.Response)
 		}
 	}
-	r.toolAnswered = results > 0
+	r.lastText, r.toolAnswered = text.String()+answered.String(), results > 0
 	if content.Role != "model" && text.Len() > 0 {
 		r.lastUser = text.String()
 	}
-	return textBytes + text.Len()
+	return text.Len() + answered.Len()
 }
 
 // lowerTypes spells the types of a schema as JSON Schema does: examples are made of

@@ -63,7 +63,7 @@ func (messages) parse(_ *http.Request, body []byte) (request, error) {
 		blocks := blocksOf(message.Content)
 		textBytes += len(blocks.text)
 		out.images += blocks.images
-		out.toolAnswered = blocks.results > 0
+		out.lastText, out.toolAnswered = blocks.text, blocks.results > 0
 		if message.Role == "user" && blocks.text != "" {
 			out.lastUser = blocks.text
 		}

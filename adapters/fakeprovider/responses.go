@@ -67,7 +67,7 @@ func (responses) parse(_ *http.Request, body []byte) (request, error) {
 		textBytes += len(text) + len(answered) + len(item.Arguments)
 		out.images += images + shown
 		out.messages++
-		out.toolAnswered = item.Type == "function_call_output"
+		out.lastText, out.toolAnswered = text+answered, item.Type == "function_call_output"
 		if item.Role == "user" {
 			out.lastUser = text
 		}
