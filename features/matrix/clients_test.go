@@ -18,9 +18,10 @@ import (
 const (
 	talkAndCall = "fake-reasoning:4+text-tool+tools:2+cached:3"
 	breaks      = "fake-words:9+cut:4"
+	down        = "fake-503"
 )
 
-var clientScripts = []string{talkAndCall, breaks}
+var clientScripts = []string{talkAndCall, breaks, down}
 
 // heard is an answer as an official client understood it.
 type heard struct {

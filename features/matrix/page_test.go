@@ -30,6 +30,13 @@ Last change: %s
 
 // outro says what the page is no proof of.
 const outro = `
+## Failover
+
+A chain whose first route is down was walked from each protocol to each, for callers of
+each dialect: the second route is asked exactly what it is asked alone, and the caller
+hears nothing of the first (TestFailoverAcrossDialects_W14_P3). Every recorded stream was
+said in every dialect and read by its official client (TestRecordingsInEveryDialect_P8).
+
 ## Real providers
 
 Nothing here was asked of a real provider: untested, for want of credentials. What each

@@ -101,8 +101,19 @@ func objects(upstream string) catalog.Objects {
 			o.Models = append(o.Models, catalog.Model{Slug: slug, ExactModel: slug, Chain: []catalog.Rung{{Deployment: d.ID}}})
 		}
 	}
+	for _, first := range outbounds {
+		for _, second := range outbounds {
+			slug := failoverOf(first, second)
+			o.Models = append(o.Models, catalog.Model{Slug: slug, ExactModel: slug, Chain: []catalog.Rung{
+				{Deployment: modelOf(first, down)}, {Deployment: modelOf(second, talkAndCall)},
+			}})
+		}
+	}
 	return o
 }
+
+// failoverOf names the model whose first route is down.
+func failoverOf(first, second outbound) string { return "failover/" + first.name + "/" + second.name }
 
 // modelOf names the model that a script is played under by one outbound dialect.
 func modelOf(to outbound, script string) string { return to.name + "/" + script }
