@@ -13,6 +13,8 @@ import (
 
 // A rebuild runs while the log grows and the live view advances, and nothing is
 // missing or twice afterwards.
+//
+// Rules: E4.
 func TestRebuildBesideLiveTraffic_E4(t *testing.T) {
 	url, pool := database(t, "tally")
 	log := projectiontest.NewLog()

@@ -79,6 +79,8 @@ func TestLeadPassesOn(t *testing.T) {
 
 // A worker that dies after it wrote the view and before it committed leaves
 // neither view nor checkpoint: they are one transaction.
+//
+// Rules: E4.
 func TestCrashBetweenViewAndCheckpointLosesAndDoublesNothing_E4(t *testing.T) {
 	url, pool := database(t, "tally")
 	log := projectiontest.NewLog(life(0)...)

@@ -11,6 +11,8 @@ import (
 
 // Every feature is decided on: one that nobody thought about would be dropped
 // without a word.
+//
+// Rules: P5.
 func TestEveryFeatureHasItsCarriers_P5(t *testing.T) {
 	for _, f := range Features() {
 		if _, ok := carriers[f]; !ok {
@@ -22,6 +24,7 @@ func TestEveryFeatureHasItsCarriers_P5(t *testing.T) {
 	}
 }
 
+// Rules: P5.
 func TestUnsayable_P5(t *testing.T) {
 	r := &Request{Dialect: neutral.Chat}
 	if got := r.Unsayable(); got != nil {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// Rules: A6.
 func TestTexts_A6(t *testing.T) {
 	r := Request{
 		Raw: []byte(`"plain" "a\nb" "c\"d"`),

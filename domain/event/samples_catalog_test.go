@@ -3,6 +3,7 @@ package event
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
 	"github.com/sluice-gateway/sluice/domain/catalog"
@@ -26,6 +27,7 @@ var catalogSamples = []Event{
 		ID: "bedrock-east", Protocol: catalog.Bedrock, BaseURL: "https://bedrock.example.test", Region: "us-east-1",
 		Keys: []catalog.ProviderKey{
 			{ID: "k1", Env: "BEDROCK_KEY"},
+			{ID: "k2", Stored: true},
 			{ID: "aws", EnvAccessKey: "AWS_ACCESS_KEY_ID", EnvSecretKey: "AWS_SECRET_ACCESS_KEY", EnvSessionToken: "AWS_SESSION_TOKEN"},
 		},
 		KeyStrategy: catalog.Failover, OnClientCancel: catalog.Drain,
@@ -93,6 +95,12 @@ var catalogSamples = []Event{
 		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
 		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 	}},
+	// A real one has a provider or a tenant.
+	catalog.CredentialStored{StoredCredential: catalog.StoredCredential{
+		CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Key: "k1"},
+		ID:           uuid.MustParse("0193e8f0-0000-7000-8000-000000000003"), LastFour: "9f3e",
+	}},
+	catalog.CredentialDeleted{CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Key: "k1"}},
 	catalog.ConfigurationChanged{Objects: 3},
 	catalog.KeyRevoked{Key: "0193e8f0-0000-7000-8000-000000000001", RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 }

@@ -95,7 +95,7 @@ func TestOpenAIGo_P7(t *testing.T) {
 		}
 		leave()
 		_ = chunks.Close() // says that it was cancelled
-		g.awaitClientGone(t, "fake-stall:3")
+		g.awaitClientsGone(t, 1)
 	})
 }
 

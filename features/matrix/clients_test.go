@@ -72,6 +72,7 @@ func everyPair(t *testing.T, w *world, run func(t *testing.T, to outbound)) {
 
 var zone = map[string]any{"type": "object", "properties": map[string]any{"zone_marker": map[string]any{"type": "string"}}, "required": []string{"zone_marker"}}
 
+// Rules: P7.
 func TestOpenAIClientHearsEveryProvider_P7(t *testing.T) {
 	w := newWorld(t)
 	client := openai.NewClient(openaioption.WithBaseURL(w.address+"/openai/v1"), openaioption.WithAPIKey(w.key), openaioption.WithMaxRetries(0), openaioption.WithHTTPClient(w.client))
@@ -131,6 +132,7 @@ func TestOpenAIClientHearsEveryProvider_P7(t *testing.T) {
 	})
 }
 
+// Rules: P7.
 func TestOpenAIResponsesClientHearsEveryProvider_P7(t *testing.T) {
 	w := newWorld(t)
 	client := openai.NewClient(openaioption.WithBaseURL(w.address+"/openai/v1"), openaioption.WithAPIKey(w.key), openaioption.WithMaxRetries(0), openaioption.WithHTTPClient(w.client))
@@ -192,6 +194,7 @@ func TestOpenAIResponsesClientHearsEveryProvider_P7(t *testing.T) {
 	})
 }
 
+// Rules: P7.
 func TestAnthropicClientHearsEveryProvider_P7(t *testing.T) {
 	w := newWorld(t)
 	client := anthropic.NewClient(anthropicoption.WithBaseURL(w.address+"/anthropic"), anthropicoption.WithAPIKey(w.key), anthropicoption.WithMaxRetries(0), anthropicoption.WithHTTPClient(w.client))

@@ -10,6 +10,8 @@ import (
 // TestFailoverAcrossDialects_W14_P3 lets the first route of a chain be down and another,
 // of any dialect, answer: the caller hears nothing of the first, and the second is asked
 // what it would have been asked alone.
+//
+// Rules: W14, P3.
 func TestFailoverAcrossDialects_W14_P3(t *testing.T) {
 	w := newWorld(t)
 	request := func(from inbound, model string) string {

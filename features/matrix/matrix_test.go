@@ -54,6 +54,8 @@ func skipped(what string) outcome { return outcome{isSkipped, what} }
 // TestMatrix_P3_P5_P10 runs every cell. What a cell promises and what it does have to
 // agree: a drop that nobody documented fails, and so does a documented one that
 // arrives after all.
+//
+// Rules: P3, P5, P10.
 func TestMatrix_P3_P5_P10(t *testing.T) {
 	w := newWorld(t)
 	results := map[string]outcome{}

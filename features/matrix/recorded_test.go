@@ -159,6 +159,8 @@ var apart = map[string]string{
 
 // TestRecordingsInEveryDialect_P8 says each recorded stream in each inbound dialect:
 // its substance is the same, and the official client accepts it.
+//
+// Rules: P8.
 func TestRecordingsInEveryDialect_P8(t *testing.T) {
 	var serving []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

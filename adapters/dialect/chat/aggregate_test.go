@@ -6,6 +6,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
+// Rules: S11.
 func TestAggregate_S11(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -84,6 +85,8 @@ func TestAggregate_S11(t *testing.T) {
 }
 
 // Audio in pieces has no known way to be joined, and a guess would be half an answer.
+//
+// Rules: S3.
 func TestAudioIsNotPutTogether_S3(t *testing.T) {
 	agg := Outbound{}.NewAggregate(asking(false))
 	if err := agg.Add(&neutral.Chunk{Dialect: neutral.Chat, Raw: []byte(`{"choices":[{"delta":{"audio":{"data":"AA"}}}]}`)}); err == nil {

@@ -46,6 +46,8 @@ func requestOf(t testing.TB, body string) *neutral.Request {
 
 // One request as each provider gets it. A provider that is not in the table gets what
 // nearly all of them take.
+//
+// Rules: P2, P5.
 func TestBuildForEachProvider_P2_P5(t *testing.T) {
 	n := requestOf(t, full)
 	n.System[2].Cache = &neutral.CacheMarker{TTL: "1h"}
@@ -90,6 +92,8 @@ func TestBuildKeepsTheOrderOfSchemas_P12(t *testing.T) {
 
 // A caller of the dialect itself is passed on as it wrote, to Mistral too; only what
 // the gateway would add is left out there.
+//
+// Rules: S8.
 func TestMistralIsNotAskedForUsage_S8(t *testing.T) {
 	for base, want := range map[string]string{
 		"https://api.mistral.ai/v1": `{"model":"u","messages":[{"role":"user","content":"x"}],"user":"kept","stream":true}`,
@@ -127,6 +131,8 @@ func TestQuirksAreFoundByHost(t *testing.T) {
 
 // An id that has to be made anew is the same for a call and its result, and from turn
 // to turn.
+//
+// Rules: P12.
 func TestMistralCallIDs_P12(t *testing.T) {
 	n := requestOf(t, `{"model":"m","messages":[{"role":"user","content":"x"},
 	 {"role":"assistant","tool_calls":[{"id":"toolu_01ABC","function":{"name":"f","arguments":"{}"}},{"id":"abcDEF123","function":{"name":"f","arguments":"{}"}}]},
@@ -147,6 +153,8 @@ func TestMistralCallIDs_P12(t *testing.T) {
 }
 
 // What both sides can say comes back as it went out.
+//
+// Rules: P3.
 func TestNeutralRoundTrip_P3(t *testing.T) {
 	word := rapid.StringMatching(`[a-zA-Z"\\\n 漢🦥]{1,12}`)
 	image := rapid.Custom(func(t *rapid.T) neutral.Part {
@@ -204,6 +212,8 @@ func TestNeutralRoundTrip_P3(t *testing.T) {
 }
 
 // Every row of the table about this side is sent, and what is said of it happens.
+//
+// Rules: P5.
 func TestWhatIsDroppedToChat_P5(t *testing.T) {
 	plain := func(edit func(n *neutral.Request)) string {
 		n := requestOf(t, `{"model":"m","messages":[{"role":"user","content":"x"}]}`)
@@ -259,6 +269,8 @@ func TestWhatIsDroppedToChat_P5(t *testing.T) {
 
 // Every row of the table about callers of this side: the field is accepted, and is
 // nowhere in what another dialect is asked from.
+//
+// Rules: P5.
 func TestWhatIsDroppedFromChat_P5(t *testing.T) {
 	message := func(fields string) string {
 		return `{"model":"m","messages":[{"role":"assistant","content":"x",` + fields + `}]}`

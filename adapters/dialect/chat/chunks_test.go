@@ -58,6 +58,7 @@ func encodeForeign(t testing.TB, includeUsage bool, events []neutral.Event) stri
 	return string(enc.End(out))
 }
 
+// Rules: P3, P11.
 func TestChunksOfAnotherDialect_P3_P11(t *testing.T) {
 	out := encodeForeign(t, true, answerEvents())
 	golden(t, "foreign-stream.txt", []byte(out))
@@ -83,6 +84,7 @@ func TestUnknownUsageIsNotInvented_M4(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestReasonsOfAnotherDialect_P11(t *testing.T) {
 	for _, c := range []struct {
 		stop             neutral.StopReason
@@ -104,6 +106,8 @@ func TestReasonsOfAnotherDialect_P11(t *testing.T) {
 }
 
 // An image has nowhere to go in this dialect: the chunk is refused, not swallowed.
+//
+// Rules: P5.
 func TestImagesOfAnotherDialectAreRefused_P5(t *testing.T) {
 	enc := Inbound{}.NewStream(asking(true), ourMeta)
 	_, err := enc.Encode(nil, &neutral.Chunk{Dialect: neutral.Generate, Events: []neutral.Event{{Kind: neutral.Image}}})
@@ -113,6 +117,8 @@ func TestImagesOfAnotherDialectAreRefused_P5(t *testing.T) {
 }
 
 // The same answer, streamed and whole, is read by our own decoder as what it was.
+//
+// Rules: P3.
 func TestForeignAnswersReadBack_P3(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z"\\\n 漢🦥]{1,9}`)
@@ -191,6 +197,7 @@ func TestForeignAnswersReadBack_P3(t *testing.T) {
 	})
 }
 
+// Rules: P7.
 func TestTheOfficialClientAcceptsOtherDialects_P7(t *testing.T) {
 	client := official(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
 
+// Rules: W2, W4, W5.
 func TestClassify_W2_W4_W5(t *testing.T) {
 	openAI := func(message, kind, param, code string) string {
 		quoteOrNull := func(s string) string {
@@ -124,6 +125,7 @@ func TestClassify_W2_W4_W5(t *testing.T) {
 	}
 }
 
+// Rules: W3, D7.
 func TestRelayCarriesTheProvidersWord_W3_D7(t *testing.T) {
 	f := Outbound{}.Classify(dialect.Refusal{Status: 422, Body: []byte(`{"error":{"message":"bad n","type":"invalid_request_error","param":"n","code":"invalid_value"}}`)})
 	want := failure.Relay{Status: 422, Message: "bad n", Type: "invalid_request_error", Param: "n", Code: "invalid_value"}
@@ -140,6 +142,7 @@ func TestRelayCarriesTheProvidersWord_W3_D7(t *testing.T) {
 	}
 }
 
+// Rules: S4.
 func TestAnErrorInsideAWholeReply_S4(t *testing.T) {
 	tests := map[string]struct {
 		class failure.Class
@@ -166,6 +169,8 @@ func TestAnErrorInsideAWholeReply_S4(t *testing.T) {
 }
 
 // What an empty completion cost is known even though it is a failure.
+//
+// Rules: W8.
 func TestEmptyCompletionKeepsItsUsage_W8(t *testing.T) {
 	answer, f := Outbound{}.DecodeWhole(asking(false), []byte(`{"choices":[{"message":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":0}}`))
 	if f == nil || f.Class != failure.EmptyCompletion || !answer.Empty || answer.Usage.Input.N != 7 {
@@ -173,6 +178,7 @@ func TestEmptyCompletionKeepsItsUsage_W8(t *testing.T) {
 	}
 }
 
+// Rules: W20.
 func TestRetryAfter_W20(t *testing.T) {
 	now := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
 	h := func(kv ...string) http.Header {
@@ -220,6 +226,8 @@ func TestRetryAfter_W20(t *testing.T) {
 }
 
 // A row whose words can never match is decoration.
+//
+// Rules: W4.
 func TestEveryRuleCanMatch_W4(t *testing.T) {
 	for _, r := range refusalRules {
 		if r.codes == nil && (r.phrases == nil || r.statuses == nil) {

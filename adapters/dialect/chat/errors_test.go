@@ -31,6 +31,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
+// Rules: D7, W16.
 func TestErrors_D7_W16(t *testing.T) {
 	limit, used := int64(600), int64(600)
 	budget := apierror.New(apierror.RateLimitExceeded)

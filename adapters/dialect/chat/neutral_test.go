@@ -54,6 +54,7 @@ func called(id, name, arguments string) neutral.Part {
 	return neutral.Part{Kind: neutral.ToolCallPart, Call: neutral.ToolCall{ID: id, Name: name, Arguments: arguments}}
 }
 
+// Rules: P3.
 func TestNeutral_P3(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(full))
 	if err != nil {
@@ -104,6 +105,8 @@ func TestNeutral_P3(t *testing.T) {
 }
 
 // What cannot be understood for another dialect is named, and nothing of it is sent.
+//
+// Rules: P5.
 func TestNeutralRefusesWithTheField_P5(t *testing.T) {
 	user := func(part string) string {
 		return `{"model":"m","messages":[{"role":"user","content":[` + part + `]}]}`

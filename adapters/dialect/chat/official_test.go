@@ -55,6 +55,7 @@ func relay(t *testing.T, body string) http.HandlerFunc {
 	}
 }
 
+// Rules: P7, P8.
 func TestTheOfficialClientAcceptsRecordedStreams_P7_P8(t *testing.T) {
 	for _, file := range recorded(t, ".chunks.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -97,6 +98,7 @@ func TestTheOfficialClientAcceptsRecordedStreams_P7_P8(t *testing.T) {
 	}
 }
 
+// Rules: P7, P8.
 func TestTheOfficialClientAcceptsRecordedAnswers_P7_P8(t *testing.T) {
 	for _, file := range recorded(t, ".json") {
 		if strings.Contains(file, "mistral-reasoning") || strings.HasSuffix(file, "parts.json") {
@@ -130,6 +132,8 @@ func TestTheOfficialClientAcceptsRecordedAnswers_P7_P8(t *testing.T) {
 }
 
 // A client must not take a broken stream for a finished one.
+//
+// Rules: S3, P7.
 func TestTheOfficialClientSeesABreak_S3_P7(t *testing.T) {
 	client := official(t, relay(t, open(role, hello)))
 	stream := client.Chat.Completions.NewStreaming(t.Context(), params)
@@ -143,6 +147,7 @@ func TestTheOfficialClientSeesABreak_S3_P7(t *testing.T) {
 	}
 }
 
+// Rules: P7.
 func TestTheOfficialClientReadsErrors_P7(t *testing.T) {
 	client := official(t, func(w http.ResponseWriter, _ *http.Request) {
 		e := apierror.New(apierror.InsufficientQuota)

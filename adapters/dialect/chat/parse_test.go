@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
+// Rules: N21, A6.
 func TestParse_N21_A6(t *testing.T) {
 	body := `{
 	 "model":"fable-5", "stream":true, "stream_options":{"include_usage":true}, "max_tokens":10, "max_completion_tokens":20, "n":2,
@@ -73,6 +74,7 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestParseRefusesWithTheField_Z5(t *testing.T) {
 	with := func(fields string) string {
 		return `{"model":"m","messages":[{"role":"user","content":"x"}],` + fields + `}`
@@ -133,6 +135,7 @@ func TestParseErrorsDoNotQuoteTheCaller_E10(t *testing.T) {
 	}
 }
 
+// Rules: S8, P12, W14.
 func TestBuild_S8_P12_W14(t *testing.T) {
 	const messages = `"messages":[{"role":"user","content":"x"}]`
 	tests := []struct {
@@ -197,6 +200,7 @@ func TestBuild_S8_P12_W14(t *testing.T) {
 	}
 }
 
+// Rules: Z4.
 func TestBuildSendsOnlyWhatIsAllowed_Z4(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}]}`))
 	if err != nil {

@@ -24,6 +24,7 @@ func withModel(t *testing.T, payload string) string {
 	return out
 }
 
+// Rules: P4, P8.
 func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 	for _, file := range recorded(t, ".chunks.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -52,6 +53,8 @@ func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 
 // Key order, spacing and the spelling of numbers and escapes are the provider's own:
 // apart from the name no byte changes.
+//
+// Rules: P4.
 func TestBytesStay_P4(t *testing.T) {
 	in := `{ "b":1.50, "model" : "up", "a":"\u00e9\/", "choices":[{"delta":{"content":"x"},"index":0}] ,"z":1e3}`
 	got := through(t, asking(true), strings.NewReader(frame(in)))
@@ -61,6 +64,7 @@ func TestBytesStay_P4(t *testing.T) {
 	}
 }
 
+// Rules: P4, P8.
 func TestRecordedAnswersPassLosslessly_P4_P8(t *testing.T) {
 	for _, file := range recorded(t, ".json") {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -31,6 +31,7 @@ func open(payloads ...string) string {
 	return strings.TrimSuffix(frame(payloads...), "data: [DONE]\n\n")
 }
 
+// Rules: S3, S4, S14, W8.
 func TestHowStreamsEnd_S3_S4_S14_W8(t *testing.T) {
 	call := `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]},"finish_reason":null}]}`
 	reason := func(s string) string {
@@ -106,6 +107,7 @@ func TestHowStreamsEnd_S3_S4_S14_W8(t *testing.T) {
 	}
 }
 
+// Rules: S14.
 func TestFinishedNeedsEveryChoice_S14(t *testing.T) {
 	req := asking(true)
 	req.Choices = 2
@@ -139,6 +141,7 @@ func TestFinishIsTakenBackByOutput(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestToolIndexesAreDense_P11(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -226,6 +229,7 @@ func indexOf(events []neutral.Event, n int) int {
 	return -1
 }
 
+// Rules: S8.
 func TestUsageIsHiddenUnlessAskedFor_S8(t *testing.T) {
 	withChoices := `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`
 	tests := []struct {
@@ -285,6 +289,7 @@ func TestUsageIsHiddenUnlessAskedFor_S8(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestNoErrorMemberUnlessItIsOne_P11(t *testing.T) {
 	for _, in := range []string{
 		`{"error":null,"model":"m","choices":[{"delta":{"content":"x"}}]}`,
@@ -300,6 +305,7 @@ func TestNoErrorMemberUnlessItIsOne_P11(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestFinishReasonsAreTheClientsOwn_P11(t *testing.T) {
 	for in, want := range map[string]string{
 		`"eos"`: `"stop"`, `"model_length"`: `"length"`, `""`: `null`, `null`: `null`, `"function_call"`: `"function_call"`, `"stop"`: `"stop"`,
@@ -309,6 +315,7 @@ func TestFinishReasonsAreTheClientsOwn_P11(t *testing.T) {
 	}
 }
 
+// Rules: S1.
 func TestEveryKindOfOutputIsSeen_S1(t *testing.T) {
 	tests := map[string]neutral.Kind{
 		`{"role":"assistant"}`:                                   neutral.Opaque,
@@ -338,6 +345,7 @@ func TestEveryKindOfOutputIsSeen_S1(t *testing.T) {
 	}
 }
 
+// Rules: S6.
 func TestReasoningUnderTwoNamesCountsOnce_S6(t *testing.T) {
 	got := through(t, asking(true), strings.NewReader(frame(`{"choices":[{"delta":{"reasoning":"abc","reasoning_content":"abc"}}]}`)))
 	if got.tally.OutputBytes != 3 {
@@ -354,6 +362,8 @@ func TestTextIsUnescaped(t *testing.T) {
 }
 
 // A request that nobody can decode is not sent as if it were one of ours.
+//
+// Rules: P5.
 func TestRequestsWithoutADecoderAreRefused_P5(t *testing.T) {
 	target := dialect.Target{BaseURL: "https://api.openai.com/v1"}
 	_, err := Outbound{}.Build(&dialect.Request{Dialect: neutral.Messages}, target)
@@ -362,6 +372,7 @@ func TestRequestsWithoutADecoderAreRefused_P5(t *testing.T) {
 	}
 }
 
+// Rules: S12.
 func TestFrameAboveTheLimitFails_S12(t *testing.T) {
 	body := io.MultiReader(strings.NewReader("data: "), io.LimitReader(zeros{}, sse.DefaultMaxFrame+1))
 	err := Outbound{}.NewStream(asking(true), body).Next(new(neutral.Chunk))

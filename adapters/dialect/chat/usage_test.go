@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
+// Rules: M4.
 func TestReadUsage_M4(t *testing.T) {
 	of, null := usage.Of, usage.Count{State: usage.Null}
 	tests := []struct {

@@ -27,6 +27,7 @@ func parsed(t testing.TB, body string) *dialect.Request {
 	return req
 }
 
+// Rules: A6.
 func TestParseCountsEveryFormOfInput_A6(t *testing.T) {
 	for input, want := range map[string]dialect.Parts{
 		`"a\nb"`:      {Messages: 1, Spans: []dialect.Span{{Start: 22, End: 26, Escaped: true}}},
@@ -44,6 +45,7 @@ func TestParseCountsEveryFormOfInput_A6(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestParseRefusesWithTheField_Z5(t *testing.T) {
 	for body, param := range map[string]string{
 		`{"input":"x"}`:                         "model",
@@ -63,6 +65,7 @@ func TestParseRefusesWithTheField_Z5(t *testing.T) {
 	}
 }
 
+// Rules: P4.
 func TestOnlyTheModelIsChanged_P4(t *testing.T) {
 	req := parsed(t, `{ "unknown":[1.0], "model":"m", "input":"x" }`)
 	up, err := out.Build(req, dialect.Target{BaseURL: "https://api.openai.com/v1", Secret: "s", UpstreamModel: "up"})
@@ -88,6 +91,7 @@ func TestOnlyTheModelIsChanged_P4(t *testing.T) {
 	}
 }
 
+// Rules: W2, W8.
 func TestRepliesThatAreNone_W2_W8(t *testing.T) {
 	req := parsed(t, `{"model":"m","input":"x"}`)
 	for body, want := range map[string]failure.Class{

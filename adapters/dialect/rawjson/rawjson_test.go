@@ -29,6 +29,7 @@ func TestAppendQuotedReadsBack(t *testing.T) {
 	})
 }
 
+// Rules: Z5.
 func TestShallow_Z5(t *testing.T) {
 	tests := []struct {
 		name, doc string
@@ -49,6 +50,8 @@ func TestShallow_Z5(t *testing.T) {
 }
 
 // Whatever is cut and added, the rest stays valid, in order and as it was spelled.
+//
+// Rules: P4, P12.
 func TestEditsLeaveTheRest_P4_P12(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "members")

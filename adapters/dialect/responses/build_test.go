@@ -33,6 +33,7 @@ func asked(r *neutral.Request) *dialect.Request {
 	return &dialect.Request{Dialect: neutral.Messages, Choices: 1, Neutral: func() (*neutral.Request, error) { return r, nil }}
 }
 
+// Rules: P4, P12.
 func TestTheCallersOwnBytesGoUp_P4_P12(t *testing.T) {
 	tests := []struct {
 		name, in, want string
@@ -55,6 +56,7 @@ func TestTheCallersOwnBytesGoUp_P4_P12(t *testing.T) {
 	}
 }
 
+// Rules: Z4.
 func TestAddressAndHeaders_Z4(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(`{"model":"m","input":"x"}`))
 	if err != nil {
@@ -83,6 +85,8 @@ func TestAddressAndHeaders_Z4(t *testing.T) {
 }
 
 // The request of another dialect, as it goes to a Responses provider.
+//
+// Rules: P3, P5, P12.
 func TestWhatOthersAskGoesUp_P3_P5_P12(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(full))
 	if err != nil {
@@ -112,6 +116,7 @@ func TestWhatOthersAskGoesUp_P3_P5_P12(t *testing.T) {
 	}
 }
 
+// Rules: P3.
 func TestSmallThingsGoUp_P3(t *testing.T) {
 	yes := true
 	tests := []struct {
@@ -143,6 +148,8 @@ func TestSmallThingsGoUp_P3(t *testing.T) {
 
 // What both can say comes back as it went: a request that is written in this dialect
 // and read from it is the same request.
+//
+// Rules: P3.
 func TestNeutralRoundTrip_P3(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := anyRequest(rt)

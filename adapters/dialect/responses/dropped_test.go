@@ -30,6 +30,7 @@ func understood(t *testing.T, fields string) string {
 	return string(body)
 }
 
+// Rules: P5.
 func TestWhatOthersAreNotToldOf_P5(t *testing.T) {
 	hi := func(fields string) string { return understood(t, `"input":"said",`+fields) }
 	answer := encoded(t, asking(), []neutral.Event{{Kind: neutral.Image}, says(neutral.Text, "said"), {Kind: neutral.Stop, Stop: neutral.StopEnd}})
@@ -51,6 +52,7 @@ func TestWhatOthersAreNotToldOf_P5(t *testing.T) {
 	})
 }
 
+// Rules: P5.
 func TestWhatIsNotToldHere_P5(t *testing.T) {
 	up := func(r neutral.Request) string { return build(t, asked(&r), dialect.Target{}) }
 	said := []neutral.Message{{Role: neutral.User, Parts: []neutral.Part{{Kind: neutral.TextPart, Text: "said", Cache: &neutral.CacheMarker{TTL: "1h"}}}}}

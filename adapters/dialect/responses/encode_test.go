@@ -74,6 +74,7 @@ var turn = [][]neutral.Event{
 	{{Kind: neutral.Usage, Usage: usage.Usage{Output: usage.Of(20), Reasoning: usage.Of(5), CacheWrite5m: usage.Of(2)}}},
 }
 
+// Rules: P3, P11.
 func TestWhatAnotherDialectSays_P3_P11(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(`{"model":"requested/name","input":"hi","stream":true,"instructions":"be brief","max_output_tokens":99,
 	 "tools":[{"type":"function","name":"weather","parameters":{"type":"object"}}],"tool_choice":"required","parallel_tool_calls":false,
@@ -89,6 +90,7 @@ func TestWhatAnotherDialectSays_P3_P11(t *testing.T) {
 	}
 }
 
+// Rules: P11.
 func TestHowAnAnswerEnds_P11(t *testing.T) {
 	tests := []struct {
 		stop           neutral.StopReason
@@ -118,6 +120,8 @@ func TestHowAnAnswerEnds_P11(t *testing.T) {
 }
 
 // The answer of another dialect is the same whether it came in pieces or whole.
+//
+// Rules: P3.
 func TestWholesAndStreamsOfOthersAgree_P3(t *testing.T) {
 	streamed := encoded(t, asking(), turn...)
 	whole, err := Inbound{}.Whole(asking(), &neutral.Answer{
@@ -138,6 +142,8 @@ func TestWholesAndStreamsOfOthersAgree_P3(t *testing.T) {
 
 // A stream that is given up ends in response.failed, with numbers that go on from
 // those before, whoever wrote them.
+//
+// Rules: S3, P11.
 func TestFailIsTheOneTerminalEvent_S3_P11(t *testing.T) {
 	err := apierror.New(apierror.RateLimitExceeded)
 	err.RequestID, err.RetryAfter = "r1", 1500*time.Millisecond
@@ -197,6 +203,8 @@ func rising(t testing.TB, r result) {
 
 // Whatever another dialect says, in whatever order: the events are a Responses stream
 // whose pieces and whole are the same text.
+//
+// Rules: P3, P11.
 func TestAnyEventsMakeAProtocol_P3_P11(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var chunks [][]neutral.Event
@@ -326,6 +334,8 @@ func TestSealsComeBackToTheirIssuer_K4(t *testing.T) {
 }
 
 // An answer that could not be repeated in the terminal event is not begun without end.
+//
+// Rules: Z5.
 func TestKeptOutputIsBounded_Z5(t *testing.T) {
 	enc := Inbound{}.NewStream(asking(), meta)
 	big := &neutral.Chunk{Dialect: neutral.Chat, Events: []neutral.Event{says(neutral.Text, strings.Repeat("x", maxKept/4))}}

@@ -75,6 +75,8 @@ const (
 
 // Reasoning that the provider cannot read is left out, whether it says so by its
 // status or inside a stream, and never twice.
+//
+// Rules: K5.
 func TestSealedReasoningIsRepaired_K5(t *testing.T) {
 	for name, tt := range map[string]struct {
 		model string
@@ -119,6 +121,8 @@ func attempts(t *testing.T, b *gatewaytest.Bench) []string {
 
 // A failure after response.created and before any output is none that the caller
 // sees: it gets one response.created, of the answer that it gets.
+//
+// Rules: S1, S5.
 func TestLifecycleEventsAreNoCommit_S1_S5(t *testing.T) {
 	for _, protocol := range []string{"openai-responses", "openai", "anthropic"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -136,6 +140,8 @@ func TestLifecycleEventsAreNoCommit_S1_S5(t *testing.T) {
 
 // Whatever breaks after the first output, and wherever it came from: the stream ends
 // in response.failed.
+//
+// Rules: S3, P11.
 func TestBrokenStreamsEndInFailed_S3_P11(t *testing.T) {
 	for _, rung := range [][2]string{{"openai-responses", "fake-cut:2"}, {"openai-responses", "fake-error:2"}, {"openai", "fake-cut:2"}, {"openai", "fake-malformed:2"}} {
 		b := bench(t, rung)
@@ -148,6 +154,8 @@ func TestBrokenStreamsEndInFailed_S3_P11(t *testing.T) {
 
 // A conversation that is stored here goes on at whatever destination, and costs
 // nothing but its turns.
+//
+// Rules: K6.
 func TestStoredConversationsGoOnAnywhere_K6(t *testing.T) {
 	b := bench(t, [2]string{"openai", "fake-ok"})
 	in := responses.Inbound{Store: responses.NewStore(time.Now), Owner: responses.Owner{Tenant: "acme", Key: "key1"}}
@@ -183,6 +191,8 @@ func TestOwnToolsStayWithTheirDialect_P5(t *testing.T) {
 
 // Reasoning goes back first to the route that sealed it, for the caller who was given
 // it, streaming or whole; no other route is sent it.
+//
+// Rules: K4.
 func TestReasoningGoesBackToItsIssuer_K4(t *testing.T) {
 	for _, tt := range []struct {
 		issuer string

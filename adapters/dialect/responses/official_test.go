@@ -107,6 +107,7 @@ func heard(r *client.Response) map[string]string {
 	return by
 }
 
+// Rules: P7, P8.
 func TestTheOfficialClientAcceptsRecordedStreams_P7_P8(t *testing.T) {
 	for _, r := range recorded(t) {
 		if !r.ends() {
@@ -128,6 +129,7 @@ func TestTheOfficialClientAcceptsRecordedStreams_P7_P8(t *testing.T) {
 	}
 }
 
+// Rules: P7, P8.
 func TestTheOfficialClientAcceptsRecordedAnswers_P7_P8(t *testing.T) {
 	for name, body := range wholes(t) {
 		t.Run(name, func(t *testing.T) {
@@ -182,6 +184,7 @@ func chatStreams(t *testing.T) map[string]string {
 	return all
 }
 
+// Rules: P3, P7, P8.
 func TestTheOfficialClientAcceptsOtherDialects_P3_P7_P8(t *testing.T) {
 	for name, body := range chatStreams(t) {
 		t.Run(name, func(t *testing.T) {
@@ -224,6 +227,8 @@ func TestTheOfficialClientAcceptsOtherDialects_P3_P7_P8(t *testing.T) {
 }
 
 // A client must not take a broken stream for a finished one.
+//
+// Rules: S3, P7.
 func TestTheOfficialClientSeesABreak_S3_P7(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"before created": relay(t, Outbound{}, ""),
@@ -242,6 +247,7 @@ func TestTheOfficialClientSeesABreak_S3_P7(t *testing.T) {
 	}
 }
 
+// Rules: P7.
 func TestTheOfficialClientReadsErrors_P7(t *testing.T) {
 	c := official(t, func(w http.ResponseWriter, _ *http.Request) {
 		status, header, body := Inbound{}.Error(apierror.New(apierror.InsufficientQuota))

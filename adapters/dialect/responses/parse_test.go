@@ -36,6 +36,7 @@ const full = `{
   {"role":"user","content":"go on"}
  ]}`
 
+// Rules: N21, A6.
 func TestParse_N21_A6(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(full))
 	if err != nil {
@@ -80,6 +81,7 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestParseRefusesWithTheField_Z5(t *testing.T) {
 	with := func(fields string) string { return `{"model":"m","input":"x",` + fields + `}` }
 	items := func(list string) string { return `{"model":"m","input":[` + list + `]}` }
@@ -122,6 +124,7 @@ func TestParseRefusesWithTheField_Z5(t *testing.T) {
 	}
 }
 
+// Rules: P5.
 func TestWhatStaysInThisDialect_P5(t *testing.T) {
 	tests := []struct {
 		body string
@@ -156,6 +159,7 @@ func TestWhatStaysInThisDialect_P5(t *testing.T) {
 	}
 }
 
+// Rules: P3.
 func TestNeutral_P3(t *testing.T) {
 	req, err := Inbound{}.Parse([]byte(full))
 	if err != nil {
@@ -204,6 +208,7 @@ func TestNeutral_P3(t *testing.T) {
 	}
 }
 
+// Rules: Z5.
 func TestNeutralRefusesWithTheField_Z5(t *testing.T) {
 	content := func(part string) string { return `"input":[{"role":"user","content":[` + part + `]}]` }
 	for body, param := range map[string]string{

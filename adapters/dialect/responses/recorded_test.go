@@ -34,6 +34,7 @@ func (r recording) ends() bool {
 	return last == "response.completed" || last == "response.incomplete"
 }
 
+// Rules: P4, P8.
 func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 	for _, r := range recorded(t) {
 		if !r.ends() {
@@ -62,6 +63,8 @@ func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 
 // The one recording that fails does so before any output, after the response was
 // created: a lifecycle event is no commit (S1), and the class is the inner one.
+//
+// Rules: S1, W4.
 func TestRecordedFailureComesBeforeTheCommit_S1_W4(t *testing.T) {
 	for _, r := range recorded(t) {
 		if r.ends() {
@@ -77,6 +80,8 @@ func TestRecordedFailureComesBeforeTheCommit_S1_W4(t *testing.T) {
 
 // Key order, spacing and the spelling of numbers and escapes are the provider's own:
 // apart from the name no byte changes.
+//
+// Rules: P4.
 func TestBytesStay_P4(t *testing.T) {
 	in := `{ "type":"response.completed", "z":1.50, "response" : {"model" : "up","a":"\u00e9\/","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}],"b":1e3} }`
 	got := through(t, asking(), strings.NewReader(framed(in)))
@@ -85,6 +90,7 @@ func TestBytesStay_P4(t *testing.T) {
 	}
 }
 
+// Rules: P4, P8.
 func TestRecordedAnswersPassLosslessly_P4_P8(t *testing.T) {
 	for name, body := range wholes(t) {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +150,8 @@ func TestRecordedStreamsAggregate_S11(t *testing.T) {
 
 // Whatever a stream says in pieces, its items say in the end: whoever sees only one of
 // the two sees the same.
+//
+// Rules: P8.
 func TestStreamsAndWholesSayTheSame_P8(t *testing.T) {
 	for _, r := range recorded(t) {
 		if !r.ends() {

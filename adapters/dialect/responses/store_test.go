@@ -51,6 +51,8 @@ func (s *shelf) ask(t testing.TB, o Owner, body, answer, requestID string) strin
 
 // A conversation that goes on from a stored response is the whole conversation, for
 // whatever destination, and none of ours is sent there by name.
+//
+// Rules: K6.
 func TestAStoredConversationIsWrittenOut_K6(t *testing.T) {
 	s := newShelf()
 	first := s.ask(t, alice, `{"model":"m","input":"one"}`, "ONE", "1")
@@ -79,6 +81,7 @@ func TestAStoredConversationIsWrittenOut_K6(t *testing.T) {
 	}
 }
 
+// Rules: K4, K6.
 func TestWhatALaterTurnSends_K4_K6(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[]}`:                    `{"type":"message","role":"assistant","content":[]}`,
@@ -93,6 +96,7 @@ func TestWhatALaterTurnSends_K4_K6(t *testing.T) {
 	}
 }
 
+// Rules: K6.
 func TestWhatIsNotStoredIsSaidClearly_K6(t *testing.T) {
 	s := newShelf()
 	id := s.ask(t, alice, `{"model":"m","input":"one"}`, "ONE", "1")
@@ -146,6 +150,8 @@ func TestWhatIsNotStoredIsSaidClearly_K6(t *testing.T) {
 }
 
 // Use keeps a conversation: all of its turns, or it would lose its beginning first.
+//
+// Rules: K6.
 func TestUseKeepsAConversation_K6(t *testing.T) {
 	s := newShelf()
 	first := s.ask(t, alice, `{"model":"m","input":"one"}`, "ONE", "1")
@@ -157,6 +163,7 @@ func TestUseKeepsAConversation_K6(t *testing.T) {
 	}
 }
 
+// Rules: K6, Z5.
 func TestTheStoreIsBounded_K6_Z5(t *testing.T) {
 	s := newShelf()
 	for n := range maxStored + 10 {
@@ -184,6 +191,8 @@ func TestTheStoreIsBounded_K6_Z5(t *testing.T) {
 }
 
 // A stream is stored at its end and not before: what broke cannot be continued.
+//
+// Rules: K6.
 func TestStreamsAreStoredWhenTheyEnd_K6(t *testing.T) {
 	s := newShelf()
 	in := s.in(alice)
@@ -219,6 +228,7 @@ func TestStreamsAreStoredWhenTheyEnd_K6(t *testing.T) {
 	}
 }
 
+// Rules: K6.
 func TestTheStoreIsShared_K6(t *testing.T) {
 	s := newShelf()
 	var group sync.WaitGroup

@@ -33,6 +33,7 @@ func gaveUp(code string) string {
 	return `{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"` + code + `","message":"boom"}}}`
 }
 
+// Rules: S1, S3, S4, S14, W8.
 func TestHowStreamsEnd_S1_S3_S4_S14_W8(t *testing.T) {
 	tests := []struct {
 		name, body string
@@ -105,6 +106,7 @@ func TestHowStreamsEnd_S1_S3_S4_S14_W8(t *testing.T) {
 	}
 }
 
+// Rules: S1, W11.
 func TestEventsOfAStream_S1_W11(t *testing.T) {
 	seal := neutral.OpaqueReasoning{Issuer: neutral.Responses, ID: "rs", Encrypted: "gAAA"}
 	tests := []struct {
@@ -163,6 +165,8 @@ func TestEventsOfAStream_S1_W11(t *testing.T) {
 }
 
 // Some count reasoning beside the output: the total tells.
+//
+// Rules: M4.
 func TestReasoningCountsInside_M4(t *testing.T) {
 	one := func(u string) string {
 		return strings.Replace(completed, `{"input_tokens":3,"output_tokens":1,"total_tokens":4}`, u, 1)
@@ -233,6 +237,7 @@ func (c *cutting) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Rules: W4, K5.
 func TestClassify_W4_K5(t *testing.T) {
 	tests := []struct {
 		status int
@@ -262,6 +267,7 @@ func TestClassify_W4_K5(t *testing.T) {
 	}
 }
 
+// Rules: S4, W8.
 func TestDecodeWholeRefuses_S4_W8(t *testing.T) {
 	tests := []struct {
 		body  string
