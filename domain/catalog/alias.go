@@ -25,15 +25,6 @@ type AliasError struct{ Name string }
 
 func (e *AliasError) Error() string { return fmt.Sprintf("no model fits the alias %q", e.Name) }
 
-// aliasesOf are a tenant's aliases by name, defaults included.
-func aliasesOf(t *Tenant) map[string]Alias {
-	aliases := map[string]Alias{}
-	for _, a := range slices.Concat(DefaultAliases(), t.Aliases) {
-		aliases[a.Name] = a
-	}
-	return aliases
-}
-
 // fit is the model that an alias stands for in this catalog, nil if none. A pin that
 // resolves wins outright; a pin that is gone falls through to the constraints (N3).
 // Then: filter, order, and break ties by id, so that the same catalog always
@@ -121,18 +112,20 @@ func meets(d *Deployment, a Alias) bool {
 }
 
 // Unresolvable lists the aliases of a tenant that nothing fits, sorted: what begins
-// to be one is told by an AliasDegraded event (N2).
+// to be one is told by an AliasDegraded event (N2). It reads what was worked out when
+// the snapshot was built: fitting every tenant's default aliases again took 12 s with
+// 10,000 models and 2,000 tenants.
 func (s *Snapshot) Unresolvable(tenant string) []string {
-	t := s.tenants[tenant]
-	if t == nil {
+	names := s.names[tenant]
+	if names == nil {
 		return nil
 	}
-	var names []string
-	for name, a := range aliasesOf(t) {
-		if s.fit(a) == nil {
-			names = append(names, name)
+	var list []string
+	for name, model := range names.aliases {
+		if model == nil {
+			list = append(list, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(list)
+	return list
 }
