@@ -200,7 +200,7 @@ func (g greeting) print(w io.Writer) {
 	line := func(name, value string) { fmt.Fprintf(w, "  %-14s %s\n", name, value) }
 	fmt.Fprintln(w, p.bold("sluice dev is ready"))
 	line("gateway", baseURL(g.public)+g.instead(g.public, g.asked[0]))
-	line("admin", baseURL(g.admin)+g.instead(g.admin, g.asked[1])+"  (/livez /readyz /startupz /metrics)")
+	line("admin", baseURL(g.admin)+g.instead(g.admin, g.asked[1])+"  (/admin/v1 /livez /readyz /startupz /metrics)")
 	line("fake provider", "http://"+g.fake+"  (scripted faults: sluice fakeprovider --help)")
 	line("database", g.database)
 	line("admin key", g.adminKey)

@@ -20,7 +20,7 @@ import (
 
 const objectHelp = "An object is named as a plan names it: provider/ID, deployment/ID, model/SLUG,\n" +
 	"chain/SLUG, class/NAME, tenant/ID, alias/TENANT/NAME, routing_rule/TENANT/MATCH,\n" +
-	"budget/TENANT/SCOPE/UNIT/PERIOD, key/ID."
+	"budget/TENANT/SCOPE/UNIT/PERIOD, tenant_chain/TENANT/MODEL, key/ID."
 
 // changeOf is one entry of `sluice history` in JSON.
 type changeOf struct {
