@@ -146,6 +146,7 @@ func (w *worker) wire(db database) {
 
 	outer := api.New(api.Config{
 		Catalog: w.catalog, Gateway: w.gateway, Tokens: w.gateway.Estimator, Stored: responses.NewStore(time.Now), Log: w.store, Requests: w.pool,
+		Ledger: w.pool, Counters: w.store, ShardOf: w.gateway.ShardOf,
 		Health: w.health,
 		Now:    time.Now, Logger: w.logger,
 	})

@@ -272,6 +272,8 @@ func TestAClosedBillNeverChanges_M14(t *testing.T) {
 
 // What was settled between the look at a bill and the word that closes it is not in the
 // closed bill, whose total was said already, but in the next.
+//
+// Rules: M14.
 func TestASettlementBehindTheClosingIsLate_M14(t *testing.T) {
 	l := newLedger(t)
 	l.settle(november, 1000, nil)
@@ -294,6 +296,7 @@ func TestASettlementBehindTheClosingIsLate_M14(t *testing.T) {
 	l.verified()
 }
 
+// Rules: M14.
 func TestABillIsClosedOnceItsMonthIsOver_M14(t *testing.T) {
 	l := newLedger(t)
 	l.settle(november, 1, nil)
@@ -315,6 +318,8 @@ func TestABillIsClosedOnceItsMonthIsOver_M14(t *testing.T) {
 
 // A rebuild that was interrupted and finds another correction in the log begins again:
 // what it had made lacks it.
+//
+// Rules: M15.
 func TestAnInterruptedRebuildTakesInWhatWasCorrectedSince_M15(t *testing.T) {
 	l := newLedger(t)
 	l.settle(november, 100, nil)

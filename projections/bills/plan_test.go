@@ -12,6 +12,8 @@ import (
 )
 
 // Tracing a line to its attempts costs a page, whatever the size of the ledger.
+//
+// Rules: M14.
 func TestAttemptsPlan_M14(t *testing.T) {
 	pool := projectiontest.NewPool(t)
 	fill := `insert into ledger_attempts (request_id, attempt, tenant, period, line, at, key, provider, model, deployment,

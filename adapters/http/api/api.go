@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/eventstore"
+	"github.com/sluice-gateway/sluice/projections/bills"
 	"github.com/sluice-gateway/sluice/projections/requests"
 )
 
@@ -54,8 +55,13 @@ type Config struct {
 	Log    Log
 	// Requests is where the search of requests reads.
 	Requests requests.Querier
-	Now      func() time.Time
-	Logger   *slog.Logger
+	// Ledger is where bills and usage are read.
+	Ledger   bills.Querier
+	Counters Counters
+	// ShardOf tells which part of the log holds an organization.
+	ShardOf func(tenant string) int16
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // API answers the inference and tenant paths. It is safe for concurrent use.
@@ -93,6 +99,11 @@ func (a *API) routes() []route {
 		{"GET", "/v1/requests", catalog.ScopeRead, a.listRequests},
 		{"GET", "/v1/requests/{id}", catalog.ScopeRead, a.getRequest},
 		{"GET", "/v1/requests/{id}/trail", catalog.ScopeRead, a.getTrail},
+		{"GET", "/v1/usage", catalog.ScopeRead, a.getUsage},
+		{"GET", "/v1/budgets", catalog.ScopeRead, a.getBudgets},
+		{"GET", "/v1/bills", catalog.ScopeRead, a.listBills},
+		{"GET", "/v1/bills/{period}", catalog.ScopeRead, a.getBill},
+		{"GET", "/v1/bills/{period}/lines/{line}/attempts", catalog.ScopeRead, a.getLineAttempts},
 	}
 }
 
