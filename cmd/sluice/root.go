@@ -38,6 +38,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newServe(), newDev(), newMigrate(),
 		newApply(), newExport(), newHistory(), newRevert(), newKeys(),
+		newPrices(), newBills(),
 		newRebuild(), newVerify(), newTrail(), newExplain(),
 		newFakeProvider(), newDoctor(), newVersion(),
 	)
