@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -52,7 +53,7 @@ type decoder struct {
 
 func (d *decoder) fail(param, format string, args ...any) {
 	if d.err == nil {
-		d.err = invalid(param, fmt.Sprintf(format, args...))
+		d.err = inbound.Invalid(param, fmt.Sprintf(format, args...))
 	}
 }
 

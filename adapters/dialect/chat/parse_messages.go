@@ -12,22 +12,22 @@ import (
 
 func (p *parser) messages(v gjson.Result) {
 	if !v.IsArray() {
-		p.fail("messages", "The field messages must be an array.")
+		p.Fail("messages", "The field messages must be an array.")
 		return
 	}
 	i := 0
 	v.ForEach(func(_, m gjson.Result) bool {
 		p.message(i, m)
 		i++
-		return p.err == nil
+		return p.Err == nil
 	})
-	p.req.Parts.Messages = i
+	p.Req.Parts.Messages = i
 }
 
 func (p *parser) message(i int, m gjson.Result) {
 	at := func(field string) string { return fmt.Sprintf("messages[%d]%s", i, field) }
 	if !m.IsObject() {
-		p.fail(at(""), "Each message must be an object.")
+		p.Fail(at(""), "Each message must be an object.")
 		return
 	}
 	roles, contents := 0, 0
@@ -35,7 +35,7 @@ func (p *parser) message(i int, m gjson.Result) {
 		switch key.Str {
 		case "role":
 			if roles++; v.Type != gjson.String {
-				p.fail(at(".role"), "The role of a message must be a string.")
+				p.Fail(at(".role"), "The role of a message must be a string.")
 			}
 		case "content":
 			contents++
@@ -45,18 +45,18 @@ func (p *parser) message(i int, m gjson.Result) {
 		case "function_call":
 			p.call(v)
 		case "name", "refusal", "reasoning_content", "reasoning":
-			p.prompt(v)
+			p.Prompt(v)
 		}
-		return p.err == nil
+		return p.Err == nil
 	})
 	switch {
-	case p.err != nil:
+	case p.Err != nil:
 	case roles == 0:
-		p.fail(at(".role"), "A message must have a role.")
+		p.Fail(at(".role"), "A message must have a role.")
 	case roles > 1:
-		p.fail(at(".role"), "The role of a message is given more than once.")
+		p.Fail(at(".role"), "The role of a message is given more than once.")
 	case contents > 1:
-		p.fail(at(".content"), "The content of a message is given more than once.")
+		p.Fail(at(".content"), "The content of a message is given more than once.")
 	}
 }
 
@@ -64,20 +64,20 @@ func (p *parser) content(i int, v gjson.Result) {
 	switch {
 	case rawjson.IsNull(v):
 	case v.Type == gjson.String:
-		p.prompt(v)
+		p.Prompt(v)
 	case v.IsArray():
 		j := 0
 		v.ForEach(func(_, part gjson.Result) bool {
 			if part.IsObject() {
 				p.part(part)
 			} else {
-				p.fail(fmt.Sprintf("messages[%d].content[%d]", i, j), "Each part of a content must be an object.")
+				p.Fail(fmt.Sprintf("messages[%d].content[%d]", i, j), "Each part of a content must be an object.")
 			}
 			j++
-			return p.err == nil
+			return p.Err == nil
 		})
 	default:
-		p.fail(fmt.Sprintf("messages[%d].content", i), "The content of a message must be a string or an array.")
+		p.Fail(fmt.Sprintf("messages[%d].content", i), "The content of a message must be a string or an array.")
 	}
 }
 
@@ -87,19 +87,19 @@ func (p *parser) part(part gjson.Result) {
 	switch part.Get("type").Str {
 	case "image_url", "input_image", "image":
 		p.images = true
-		p.req.Parts.Images++
+		p.Req.Parts.Images++
 		p.uses(address(part) != "", dialect.ImageURLs)
 	case "file", "input_file", "document":
-		p.req.Parts.Documents = append(p.req.Parts.Documents, documentSize(part))
+		p.Req.Parts.Documents = append(p.Req.Parts.Documents, documentSize(part))
 		p.uses(part.Get("file.file_id").Exists() || part.Get("file_id").Exists(), dialect.StoredFiles)
 		p.uses(address(part) != "", dialect.DocumentURLs)
 	case "input_audio":
-		p.req.Use(dialect.AudioInput)
-		p.req.Parts.Base64Bytes += int64(len(part.Get("input_audio.data").Raw))
+		p.Req.Use(dialect.AudioInput)
+		p.Req.Parts.Base64Bytes += int64(len(part.Get("input_audio.data").Raw))
 	case "refusal":
-		p.prompt(part.Get("refusal"))
+		p.Prompt(part.Get("refusal"))
 	default:
-		p.prompt(part.Get("text"))
+		p.Prompt(part.Get("text"))
 	}
 }
 
@@ -133,13 +133,13 @@ func (p *parser) calls(i int, v gjson.Result) {
 		return
 	}
 	if !v.IsArray() {
-		p.fail(fmt.Sprintf("messages[%d].tool_calls", i), "The tool_calls of a message must be an array.")
+		p.Fail(fmt.Sprintf("messages[%d].tool_calls", i), "The tool_calls of a message must be an array.")
 		return
 	}
 	v.ForEach(func(_, call gjson.Result) bool {
 		if custom := call.Get("custom"); custom.IsObject() {
-			p.req.Use(dialect.CustomTools)
-			p.prompt(custom.Get("input"))
+			p.Req.Use(dialect.CustomTools)
+			p.Prompt(custom.Get("input"))
 			return true
 		}
 		p.call(call.Get("function"))
@@ -148,6 +148,6 @@ func (p *parser) calls(i int, v gjson.Result) {
 }
 
 func (p *parser) call(function gjson.Result) {
-	p.prompt(function.Get("name"))
-	p.prompt(function.Get("arguments"))
+	p.Prompt(function.Get("name"))
+	p.Prompt(function.Get("arguments"))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/neutral"
@@ -90,7 +91,7 @@ func TestParseRefusesWithTheField_Z5(t *testing.T) {
 		{"no model", `{"messages":[{"role":"user"}]}`, "model"},
 		{"empty model", `{"model":"","messages":[{"role":"user"}]}`, "model"},
 		{"model is a number", `{"model":5,"messages":[{"role":"user"}]}`, "model"},
-		{"model too long", `{"model":"` + strings.Repeat("m", maxName+1) + `","messages":[{"role":"user"}]}`, "model"},
+		{"model too long", `{"model":"` + strings.Repeat("m", inbound.MaxName+1) + `","messages":[{"role":"user"}]}`, "model"},
 		{"model twice", with(`"model":"other"`), "model"},
 		{"model twice, once escaped", with(`"mod\u0065l":"other"`), "model"},
 		{"no messages", `{"model":"m"}`, "messages"},

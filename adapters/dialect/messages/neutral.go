@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -21,7 +22,7 @@ const attribution = "x-anthropic-billing-header:"
 func decode(req *dialect.Request) (*neutral.Request, error) {
 	doc, ok := rawjson.Parse(req.Raw)
 	if !ok {
-		return nil, invalid("", "The body is not a valid JSON object.")
+		return nil, inbound.Invalid("", "The body is not a valid JSON object.")
 	}
 	d := decoder{out: &neutral.Request{MaxOutputTokens: req.MaxOutputTokens, Stream: req.Stream, User: req.Hints.User}}
 	doc.ForEach(func(key, v gjson.Result) bool {
@@ -44,7 +45,7 @@ type decoder struct {
 
 func (d *decoder) fail(param, message string) {
 	if d.err == nil {
-		d.err = invalid(param, message)
+		d.err = inbound.Invalid(param, message)
 	}
 }
 

@@ -13,22 +13,22 @@ func (p *parser) system(v gjson.Result) { p.content("system", v) }
 
 func (p *parser) messages(v gjson.Result) {
 	if !v.IsArray() {
-		p.fail("messages", "The field messages must be an array.")
+		p.Fail("messages", "The field messages must be an array.")
 		return
 	}
 	i := 0
 	v.ForEach(func(_, m gjson.Result) bool {
 		p.message(i, m)
 		i++
-		return p.err == nil
+		return p.Err == nil
 	})
-	p.req.Parts.Messages = i
+	p.Req.Parts.Messages = i
 }
 
 func (p *parser) message(i int, m gjson.Result) {
 	at := func(field string) string { return fmt.Sprintf("messages[%d]%s", i, field) }
 	if !m.IsObject() {
-		p.fail(at(""), "Each message must be an object.")
+		p.Fail(at(""), "Each message must be an object.")
 		return
 	}
 	roles, contents := 0, 0
@@ -36,20 +36,20 @@ func (p *parser) message(i int, m gjson.Result) {
 		switch key.Str {
 		case "role":
 			if roles++; v.Str != "user" && v.Str != "assistant" && v.Str != "system" {
-				p.fail(at(".role"), "The role of a message must be user or assistant.")
+				p.Fail(at(".role"), "The role of a message must be user or assistant.")
 			}
 		case "content":
 			contents++
 			p.content(at(".content"), v)
 		}
-		return p.err == nil
+		return p.Err == nil
 	})
 	switch {
-	case p.err != nil:
+	case p.Err != nil:
 	case roles != 1:
-		p.fail(at(".role"), "A message must have one role.")
+		p.Fail(at(".role"), "A message must have one role.")
 	case contents != 1:
-		p.fail(at(".content"), "A message must have one content.")
+		p.Fail(at(".content"), "A message must have one content.")
 	}
 }
 
@@ -57,20 +57,20 @@ func (p *parser) message(i int, m gjson.Result) {
 func (p *parser) content(param string, v gjson.Result) {
 	switch {
 	case v.Type == gjson.String:
-		p.prompt(v)
+		p.Prompt(v)
 	case v.IsArray():
 		j := 0
 		v.ForEach(func(_, block gjson.Result) bool {
 			if block.IsObject() {
 				p.block(fmt.Sprintf("%s[%d]", param, j), block)
 			} else {
-				p.fail(fmt.Sprintf("%s[%d]", param, j), "Each block of a content must be an object.")
+				p.Fail(fmt.Sprintf("%s[%d]", param, j), "Each block of a content must be an object.")
 			}
 			j++
-			return p.err == nil
+			return p.Err == nil
 		})
 	default:
-		p.fail(param, "The field %s must be a string or an array.", param)
+		p.Fail(param, "The field %s must be a string or an array.", param)
 	}
 }
 
@@ -78,34 +78,34 @@ func (p *parser) content(param string, v gjson.Result) {
 func (p *parser) block(param string, b gjson.Result) {
 	switch kind := b.Get("type").Str; kind {
 	case blockText:
-		p.prompt(member(b, "text"))
+		p.Prompt(member(b, "text"))
 	case blockImage:
 		p.images = true
-		p.req.Parts.Images++
+		p.Req.Parts.Images++
 		p.source(member(b, "source"), dialect.ImageURLs)
 	case blockDocument:
 		p.document(param, b)
 	case blockToolUse:
-		p.prompt(member(b, "name"))
-		p.json(member(b, "input"))
+		p.Prompt(member(b, "name"))
+		p.JSON(member(b, "input"))
 	case blockResult:
 		if content := member(b, "content"); !rawjson.IsNull(content) {
 			p.content(param+".content", content)
 		}
 	case blockThinking:
-		p.prompt(member(b, "thinking"))
+		p.Prompt(member(b, "thinking"))
 		p.opaque(member(b, "signature"))
 	case blockRedacted:
 		p.opaque(member(b, "data"))
 	case blockSearch:
-		p.json(member(b, "content"))
+		p.JSON(member(b, "content"))
 	case "":
-		p.fail(param+".type", "A block must have a type.")
+		p.Fail(param+".type", "A block must have a type.")
 	default:
 		// A server tool's call or result, or a block that is newer than we are: their
 		// own provider alone can make sense of them.
-		p.req.Use(dialect.ServerTools)
-		p.json(b)
+		p.Req.Use(dialect.ServerTools)
+		p.JSON(b)
 	}
 }
 
@@ -124,16 +124,16 @@ func member(object gjson.Result, name string) (found gjson.Result) {
 
 // opaque counts what only its issuer can read (K4).
 func (p *parser) opaque(v gjson.Result) {
-	p.req.Parts.Base64Bytes += int64(len(v.Str))
-	p.req.Sealed = p.req.Sealed || v.Str != ""
+	p.Req.Parts.Base64Bytes += int64(len(v.Str))
+	p.Req.Sealed = p.Req.Sealed || v.Str != ""
 }
 
 func (p *parser) source(source gjson.Result, byURL dialect.Feature) {
 	switch source.Get("type").Str {
 	case "url":
-		p.req.Use(byURL)
+		p.Req.Use(byURL)
 	case "file":
-		p.req.Use(dialect.StoredFiles)
+		p.Req.Use(dialect.StoredFiles)
 	}
 }
 
@@ -141,19 +141,19 @@ func (p *parser) source(source gjson.Result, byURL dialect.Feature) {
 // other by its size, 0 when only its address or id is here.
 func (p *parser) document(param string, b gjson.Result) {
 	source := member(b, "source")
-	p.prompt(member(b, "title"))
-	p.prompt(member(b, "context"))
+	p.Prompt(member(b, "title"))
+	p.Prompt(member(b, "context"))
 	switch source.Get("type").Str {
 	case "text":
-		p.prompt(member(source, "data"))
+		p.Prompt(member(source, "data"))
 		return
 	case "content":
 		p.content(param+".source.content", member(source, "content"))
 		return
 	case "base64":
-		p.req.Parts.Documents = append(p.req.Parts.Documents, int64(len(member(source, "data").Str))*3/4)
+		p.Req.Parts.Documents = append(p.Req.Parts.Documents, int64(len(member(source, "data").Str))*3/4)
 		return
 	}
 	p.source(source, dialect.DocumentURLs)
-	p.req.Parts.Documents = append(p.req.Parts.Documents, 0)
+	p.Req.Parts.Documents = append(p.Req.Parts.Documents, 0)
 }

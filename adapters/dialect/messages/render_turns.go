@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -166,7 +167,7 @@ func (w *writer) document(m *neutral.Media) {
 	if strings.HasPrefix(m.Type, "text/") && m.URL == "" && m.FileID == "" {
 		text, err := base64.StdEncoding.DecodeString(m.Base64)
 		if err != nil {
-			w.err = invalid("", "A document is not valid base64.")
+			w.err = inbound.Invalid("", "A document is not valid base64.")
 			return
 		}
 		w.raw(`{"type":"text","media_type":"text/plain","data":`).quoted(string(text)).raw(`}`)

@@ -1,17 +1,15 @@
 package responses
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
-	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -37,98 +35,64 @@ func (in Inbound) Parse(body []byte) (*dialect.Request, error) {
 
 // read reads a body and the response that it continues, if any.
 func read(body []byte) (*dialect.Request, string, error) {
-	if !utf8.Valid(body) {
-		return nil, "", invalid("", "The body is not valid UTF-8.")
+	doc, err := inbound.Open(body)
+	if err != nil {
+		return nil, "", err
 	}
-	if !rawjson.Shallow(body) {
-		return nil, "", invalid("", fmt.Sprintf("The body nests deeper than %d levels.", rawjson.MaxDepth))
-	}
-	doc, ok := rawjson.Parse(body)
-	if !ok {
-		return nil, "", invalid("", "The body is not a valid JSON object.")
-	}
-	p := parser{
-		req:  &dialect.Request{Dialect: neutral.Responses, Raw: body, Choices: 1, IncludeUsage: true},
-		seen: make(map[string]bool, 16),
-	}
-	doc.ForEach(func(key, v gjson.Result) bool {
-		p.field(key.Str, v)
-		return p.err == nil
+	p := parser{Reader: inbound.NewReader(&dialect.Request{Dialect: neutral.Responses, Raw: body, Choices: 1, IncludeUsage: true})}
+	p.Each(doc, func(key string) func(gjson.Result) {
+		if read := known[key]; read != nil {
+			return func(v gjson.Result) { read(&p, v) }
+		}
+		return nil
 	})
 	switch {
-	case p.err != nil:
-	case p.req.Model == "":
-		p.fail("model", "You must give a model.")
-	case p.req.Parts.Messages == 0 && p.previous == "" && !slices.Contains(p.req.Features, dialect.StoredState):
-		p.fail("input", "You must give an input.")
+	case p.Err != nil:
+	case p.Req.Model == "":
+		p.Fail("model", "You must give a model.")
+	case p.Req.Parts.Messages == 0 && p.previous == "" && !slices.Contains(p.Req.Features, dialect.StoredState):
+		p.Fail("input", "You must give an input.")
 	}
-	if p.err != nil {
-		return nil, "", p.err
+	if p.Err != nil {
+		return nil, "", p.Err
 	}
 	p.finish()
-	return p.req, p.previous, nil
-}
-
-func invalid(param, message string) *dialect.InvalidError {
-	return &dialect.InvalidError{Message: message, Param: param}
+	return p.Req, p.previous, nil
 }
 
 type parser struct {
-	req  *dialect.Request
-	seen map[string]bool
-	err  error
+	inbound.Reader
 
 	previous, safety, conversation   string
 	tools, images, schema, reasoning bool
 }
 
-func (p *parser) fail(param, format string, args ...any) {
-	if p.err == nil {
-		p.err = invalid(param, fmt.Sprintf(format, args...))
-	}
-}
-
 // known are the top-level fields that the gateway acts on.
 var known = map[string]func(p *parser, v gjson.Result){
-	"model":                func(p *parser, v gjson.Result) { p.req.Model = p.name("model", v) },
+	"model":                func(p *parser, v gjson.Result) { p.Req.Model = p.Name("model", v) },
 	"input":                (*parser).input,
 	"instructions":         (*parser).instructions,
-	"stream":               func(p *parser, v gjson.Result) { p.req.Stream = p.boolean("stream", v) },
-	"max_output_tokens":    func(p *parser, v gjson.Result) { p.req.MaxOutputTokens = p.positive("max_output_tokens", v) },
+	"stream":               func(p *parser, v gjson.Result) { p.Req.Stream = p.Boolean("stream", v) },
+	"max_output_tokens":    func(p *parser, v gjson.Result) { p.Req.MaxOutputTokens = p.Positive("max_output_tokens", v) },
 	"tools":                (*parser).offers,
 	"tool_choice":          (*parser).toolChoice,
 	"text":                 (*parser).textOptions,
 	"reasoning":            (*parser).reasoningOptions,
 	"include":              (*parser).include,
 	"top_logprobs":         (*parser).topLogProbs,
-	"prompt_cache_key":     func(p *parser, v gjson.Result) { p.req.Hints.PromptCacheKey = p.text("prompt_cache_key", v) },
-	"user":                 func(p *parser, v gjson.Result) { p.req.Hints.User = p.text("user", v) },
-	"safety_identifier":    func(p *parser, v gjson.Result) { p.safety = p.text("safety_identifier", v) },
-	"store":                func(p *parser, v gjson.Result) { p.boolean("store", v) },
-	"previous_response_id": func(p *parser, v gjson.Result) { p.previous = p.name("previous_response_id", v) },
+	"prompt_cache_key":     func(p *parser, v gjson.Result) { p.Req.Hints.PromptCacheKey = p.Text("prompt_cache_key", v) },
+	"user":                 func(p *parser, v gjson.Result) { p.Req.Hints.User = p.Text("user", v) },
+	"safety_identifier":    func(p *parser, v gjson.Result) { p.safety = p.Text("safety_identifier", v) },
+	"store":                func(p *parser, v gjson.Result) { p.Boolean("store", v) },
+	"previous_response_id": func(p *parser, v gjson.Result) { p.previous = p.Name("previous_response_id", v) },
 	"conversation":         (*parser).conversationOf,
-	"prompt":               func(p *parser, _ gjson.Result) { p.req.Use(dialect.StoredState) },
+	"prompt":               func(p *parser, _ gjson.Result) { p.Req.Use(dialect.StoredState) },
 	"background":           (*parser).background,
-}
-
-func (p *parser) field(key string, v gjson.Result) {
-	read, ok := known[key]
-	if !ok {
-		return
-	}
-	if p.seen[key] {
-		p.fail(key, "The field %s is given more than once.", key)
-		return
-	}
-	p.seen[strings.Clone(key)] = true
-	if !rawjson.IsNull(v) {
-		read(p, v)
-	}
 }
 
 // finish draws what follows from several fields.
 func (p *parser) finish() {
-	r := p.req
+	r := p.Req
 	for _, need := range []struct {
 		is         bool
 		capability catalog.Capability
@@ -148,44 +112,10 @@ func (p *parser) finish() {
 	r.Neutral = func() (*neutral.Request, error) { return translate(r.Raw) }
 }
 
-// text is a string of the request's own: the body's memory may be used again by
-// the server that read it.
-func (p *parser) text(param string, v gjson.Result) string {
-	if v.Type != gjson.String {
-		p.fail(param, "The field %s must be a string.", param)
-		return ""
-	}
-	return strings.Clone(v.Str)
-}
-
-func (p *parser) name(param string, v gjson.Result) string {
-	s := p.text(param, v)
-	if len(s) > maxName {
-		p.fail(param, "The field %s is longer than %d bytes.", param, maxName)
-	}
-	return s
-}
-
-func (p *parser) boolean(param string, v gjson.Result) bool {
-	if !v.IsBool() {
-		p.fail(param, "The field %s must be true or false.", param)
-	}
-	return v.Type == gjson.True
-}
-
-func (p *parser) positive(param string, v gjson.Result) int64 {
-	n, ok := rawjson.Integer(v)
-	if !ok || n < 1 || n > maxCount {
-		p.fail(param, "The field %s must be a positive integer.", param)
-		return 0
-	}
-	return n
-}
-
 // object reports whether a field is an object, and refuses what is none.
 func (p *parser) object(param string, v gjson.Result) bool {
 	if !v.IsObject() {
-		p.fail(param, "The field %s must be an object.", param)
+		p.Fail(param, "The field %s must be an object.", param)
 	}
 	return v.IsObject()
 }
@@ -196,20 +126,20 @@ func (p *parser) instructions(v gjson.Result) {
 		p.items("instructions", v)
 		return
 	}
-	p.text("instructions", v)
-	p.prompt(v)
+	p.Text("instructions", v)
+	p.Prompt(v)
 }
 
 // background answers come long after their request and are fetched by polling, which
 // would need state that outlives this process.
 func (p *parser) background(v gjson.Result) {
-	if p.boolean("background", v) {
-		p.fail("background", "Background responses are not offered. Send the request without background.")
+	if p.Boolean("background", v) {
+		p.Fail("background", "Background responses are not offered. Send the request without background.")
 	}
 }
 
 func (p *parser) conversationOf(v gjson.Result) {
-	p.req.Use(dialect.StoredState)
+	p.Req.Use(dialect.StoredState)
 	if p.conversation = strings.Clone(v.Str); v.IsObject() {
 		p.conversation = strings.Clone(v.Get("id").Str)
 	}
@@ -222,7 +152,7 @@ func (p *parser) textOptions(v gjson.Result) {
 	switch format := v.Get("format"); format.Get("type").Str {
 	case "json_schema":
 		p.schema = true
-		p.json(format)
+		p.JSON(format)
 	case "json_object":
 		p.schema = true
 	}
@@ -240,12 +170,12 @@ func (p *parser) reasoningOptions(v gjson.Result) {
 
 func (p *parser) include(v gjson.Result) {
 	if !v.IsArray() {
-		p.fail("include", "The field include must be an array.")
+		p.Fail("include", "The field include must be an array.")
 		return
 	}
 	v.ForEach(func(_, what gjson.Result) bool {
 		if what.Str == "message.output_text.logprobs" {
-			p.req.Use(dialect.LogProbs)
+			p.Req.Use(dialect.LogProbs)
 		}
 		return true
 	})
@@ -253,7 +183,7 @@ func (p *parser) include(v gjson.Result) {
 
 func (p *parser) topLogProbs(v gjson.Result) {
 	if v.Int() > 0 {
-		p.req.Use(dialect.LogProbs)
+		p.Req.Use(dialect.LogProbs)
 	}
 }
 
@@ -261,20 +191,20 @@ func (p *parser) topLogProbs(v gjson.Result) {
 // as such.
 func (p *parser) offers(v gjson.Result) {
 	if !v.IsArray() {
-		p.fail("tools", "The field tools must be an array.")
+		p.Fail("tools", "The field tools must be an array.")
 		return
 	}
 	v.ForEach(func(_, tool gjson.Result) bool {
 		if !tool.IsObject() {
-			p.fail(fmt.Sprintf("tools[%d]", p.req.Parts.Tools), "Each of tools must be an object.")
+			p.Fail(fmt.Sprintf("tools[%d]", p.Req.Parts.Tools), "Each of tools must be an object.")
 			return false
 		}
 		p.useTool(tool.Get("type").Str)
-		p.json(tool)
-		p.req.Parts.Tools++
+		p.JSON(tool)
+		p.Req.Parts.Tools++
 		return true
 	})
-	p.tools = p.req.Parts.Tools > 0
+	p.tools = p.Req.Parts.Tools > 0
 }
 
 // useTool notes a kind of tool that stays with its dialect.
@@ -282,9 +212,9 @@ func (p *parser) useTool(kind string) {
 	switch kind {
 	case "function":
 	case "custom":
-		p.req.Use(dialect.CustomTools)
+		p.Req.Use(dialect.CustomTools)
 	default:
-		p.req.Use(dialect.ServerTools)
+		p.Req.Use(dialect.ServerTools)
 	}
 }
 
@@ -293,25 +223,8 @@ func (p *parser) toolChoice(v gjson.Result) {
 	case v.Type == gjson.String:
 	case !p.object("tool_choice", v):
 	case v.Get("type").Str == "allowed_tools":
-		p.req.Use(dialect.AllowedTools)
+		p.Req.Use(dialect.AllowedTools)
 	default:
 		p.useTool(v.Get("type").Str)
 	}
-}
-
-// json counts a value's own text, as it stands.
-func (p *parser) json(v gjson.Result) {
-	if v.Exists() && v.Index > 0 {
-		p.req.Parts.Spans = append(p.req.Parts.Spans, dialect.Span{Start: v.Index, End: rawjson.End(v)})
-	}
-}
-
-// prompt counts a string as prompt text.
-func (p *parser) prompt(v gjson.Result) {
-	if v.Type != gjson.String || v.Str == "" {
-		return
-	}
-	s := dialect.Span{Start: v.Index + 1, End: rawjson.End(v) - 1}
-	s.Escaped = bytes.IndexByte(p.req.Raw[s.Start:s.End], '\\') >= 0
-	p.req.Parts.Spans = append(p.req.Parts.Spans, s)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -94,7 +95,7 @@ func TestParseRefusesWithTheField_Z5(t *testing.T) {
 		{"no input", `{"model":"m"}`, "input"},
 		{"no items", items(``), "input"},
 		{"model twice", `{"model":"m","model":"n","input":"x"}`, "model"},
-		{"long model", `{"model":"` + strings.Repeat("m", maxName+1) + `","input":"x"}`, "model"},
+		{"long model", `{"model":"` + strings.Repeat("m", inbound.MaxName+1) + `","input":"x"}`, "model"},
 		{"input is a number", `{"model":"m","input":7}`, "input"},
 		{"an item is a string", items(`"x"`), "input[0]"},
 		{"a message without a role", items(`{"role":"user","content":"x"},{"content":"x"}`), "input[1].role"},

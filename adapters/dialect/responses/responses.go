@@ -40,8 +40,6 @@ var (
 )
 
 const (
-	// maxName bounds names that become keys of maps and columns of the log.
-	maxName = 256
 	// maxItems and maxParts bound what is remembered of a stream: a long agentic turn
 	// has some dozens of items, each with a few parts.
 	maxItems = 1024

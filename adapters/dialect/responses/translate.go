@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/inbound"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -18,7 +19,7 @@ import (
 func translate(body []byte) (*neutral.Request, error) {
 	doc, ok := rawjson.Parse(body)
 	if !ok {
-		return nil, invalid("", "The body is not a valid JSON object.")
+		return nil, inbound.Invalid("", "The body is not a valid JSON object.")
 	}
 	t := translator{out: &neutral.Request{}}
 	if v := doc.Get("instructions"); v.Type == gjson.String {
@@ -47,7 +48,7 @@ type translator struct {
 
 func (t *translator) fail(param, message string) {
 	if t.err == nil {
-		t.err = invalid(param, message)
+		t.err = inbound.Invalid(param, message)
 	}
 }
 
