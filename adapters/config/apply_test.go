@@ -171,6 +171,7 @@ func TestKeysSurviveAFile_C13(t *testing.T) {
 	}
 }
 
+// Rules: Z3.
 func TestRevokeKey_Z3(t *testing.T) {
 	ctx, log := context.Background(), configtest.NewLog()
 	apply(t, log, mustLoad(t, good))

@@ -22,7 +22,12 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func openStore(t *testing.T) *eventstore.Store {
 	t.Helper()
-	store, err := eventstore.Open(t.Context(), eventstore.Config{URL: pgtest.NewDatabase(t), Logger: slog.New(slog.DiscardHandler)})
+	return storeAt(t, pgtest.NewDatabase(t))
+}
+
+func storeAt(t *testing.T, url string) *eventstore.Store {
+	t.Helper()
+	store, err := eventstore.Open(t.Context(), eventstore.Config{URL: url, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,6 +155,8 @@ func TestBadFilesAreRefusedWithLineAndReason_C13(t *testing.T) {
 }
 
 // The line of a text that is no YAML is the one to look at.
+//
+// Rules: C13.
 func TestSyntaxErrorsNameTheLine_C13(t *testing.T) {
 	for text, line := range map[string]int{
 		"version: 1\nproviders:\n  - id: p\n   protocol: x\n":                              4,

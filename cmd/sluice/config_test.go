@@ -58,6 +58,8 @@ func TestApplyIsIdempotent_C13(t *testing.T) {
 }
 
 // A bad file is refused whole, with line and reason, without asking a database.
+//
+// Rules: C13.
 func TestBadFileAppliesNothing_C13(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"unknown field": {"upstream_model:", "upstream:", `bad.yaml: line 10: deployments[0]: unknown field "upstream"`},
@@ -147,6 +149,8 @@ func TestChangesHaveAnActor_Z7(t *testing.T) {
 }
 
 // The demo's file is a good one.
+//
+// Rules: O8.
 func TestDemoConfiguration_O8(t *testing.T) {
 	useDatabase(t)
 	path := filepath.Join(t.TempDir(), "demo.yaml")

@@ -67,12 +67,15 @@ func TestForeignSchema(t *testing.T) {
 }
 
 // A schema that a newer release made is not built upon and not served on.
+//
+// Rules: O6.
 func TestNewerSchema_O6(t *testing.T) {
 	address := useDatabase(t)
 	onServer(t, address, "insert into goose_db_version (version_id, is_applied) values (9999, true)")
 	onEach(t, append([]string{"migrate"}, onDatabase...), "run a newer sluice")
 }
 
+// Rules: O11.
 func TestOtherMigrations_O11(t *testing.T) {
 	address := useDatabase(t)
 	onServer(t, address, "update schema_digests set digest = 'another text'")
@@ -86,6 +89,7 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
+// Rules: O6.
 func TestMigrate_O6(t *testing.T) {
 	setDatabase(t, pgtest.NewEmptyDatabase(t))
 	dry := decode[migrated](t, must(t, "migrate", "--dry-run", "--output", "json"))
@@ -104,6 +108,8 @@ func TestMigrate_O6(t *testing.T) {
 
 // The commands that dev's output suggests find its private database; serve takes
 // only one that was named.
+//
+// Rules: O8.
 func TestCommandsFindDevsDatabase_O8(t *testing.T) {
 	address := pgtest.NewDatabase(t)
 	setDatabase(t, "")

@@ -42,6 +42,8 @@ func TestDev_O8(t *testing.T) {
 }
 
 // The same on a database that was given.
+//
+// Rules: O8.
 func TestDevOnAGivenDatabase_O8(t *testing.T) {
 	setDatabase(t, pgtest.NewEmptyDatabase(t))
 	oneDev(t)
@@ -90,6 +92,8 @@ func oneDev(t *testing.T) {
 }
 
 // What a developer has configured stays; the demo is for empty databases.
+//
+// Rules: O8.
 func TestDevLeavesConfigurationAlone_O8(t *testing.T) {
 	useDatabase(t)
 	must(t, "apply", "-f", writeFile(t, "sluice.yaml", acme(nowhere)))
@@ -105,6 +109,8 @@ func TestDevLeavesConfigurationAlone_O8(t *testing.T) {
 }
 
 // A default port that is taken gives way; one that was asked for does not.
+//
+// Rules: O8.
 func TestDevPorts_O8(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

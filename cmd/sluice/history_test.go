@@ -13,6 +13,8 @@ models: [{slug: m, exact_model: m, chain: [{deployment: d}]}]
 
 // History says who changed what; a revert is a new event that restores it, and what
 // cannot hold any more is refused whole.
+//
+// Rules: C1.
 func TestHistoryAndRevert_C1(t *testing.T) {
 	useDatabase(t)
 	must(t, "apply", "-f", writeFile(t, "a.yaml", priced))

@@ -266,6 +266,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
+// Rules: O9.
 func TestFakeProvider_O9(t *testing.T) {
 	script := writeFile(t, "script.json", `{"rules":[{"model":"m","outcomes":["503","ok"]}]}`)
 	b := start(t, "fakeprovider", "--listen", "127.0.0.1:0", "--script", script)

@@ -88,6 +88,7 @@ func TestBadUsageExits2(t *testing.T) {
 	}
 }
 
+// Rules: O11.
 func TestVersion_O11(t *testing.T) {
 	v := decode[map[string]any](t, must(t, "version", "--output", "json"))
 	if v["schema_version"] != float64(migrations.Latest()) || v["migrations_digest"] != migrations.Digest(migrations.Latest()) {
