@@ -42,17 +42,24 @@ type Credential struct {
 // MissingError is a credential whose variable is not set or empty on this worker:
 // the route is skipped as `credential_missing`. Env is empty when the provider has
 // no such key.
-type MissingError struct{ Provider, KeyID, Env string }
+type MissingError struct {
+	Provider, KeyID, Env string
+	// Stored says that it should be in the database and none is.
+	Stored bool
+}
 
 func (e *MissingError) Error() string {
+	if e.Stored {
+		return fmt.Sprintf("provider %s, key %s: no credential is stored", e.Provider, e.KeyID)
+	}
 	if e.Env == "" {
 		return fmt.Sprintf("provider %s has no key %s", e.Provider, e.KeyID)
 	}
 	return fmt.Sprintf("provider %s, key %s: environment variable %s is not set", e.Provider, e.KeyID, e.Env)
 }
 
-// Env looks credentials up in environment variables. Stored, sealed credentials
-// (Z2) are another source behind the same Lookup.
+// Env looks credentials up in environment variables. Source adds those that are
+// stored.
 type Env struct {
 	// getenv is os.LookupEnv but in tests. The process's environment is in memory:
 	// a cache over it could only be stale.

@@ -44,11 +44,11 @@ func TestLookup(t *testing.T) {
 		t.Errorf("sts: %v", err)
 	}
 	for key, want := range map[string]MissingError{
-		"stale": {"p", "stale", "P_GONE"},
-		"gone":  {"p", "gone", "P_GONE"},
-		"empty": {"p", "empty", "P_EMPTY"},
-		"half":  {"p", "half", "P_GONE"},
-		"other": {"p", "other", ""},
+		"stale": {Provider: "p", KeyID: "stale", Env: "P_GONE"},
+		"gone":  {Provider: "p", KeyID: "gone", Env: "P_GONE"},
+		"empty": {Provider: "p", KeyID: "empty", Env: "P_EMPTY"},
+		"half":  {Provider: "p", KeyID: "half", Env: "P_GONE"},
+		"other": {Provider: "p", KeyID: "other"},
 	} {
 		c, err := env().Lookup(provider, key)
 		var missing *MissingError

@@ -78,6 +78,9 @@ type ProviderKey struct {
 	EnvSecretKey string `json:"env_secret_key,omitempty"`
 	// EnvSessionToken goes with an access key that is temporary.
 	EnvSessionToken string `json:"env_session_token,omitempty"`
+	// Stored says that the secret is kept sealed in the database (Z2); sluice
+	// credentials set puts it there.
+	Stored bool `json:"stored,omitempty"`
 }
 
 // Deployment is one way to reach one exact model.

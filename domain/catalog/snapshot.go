@@ -29,6 +29,7 @@ type Snapshot struct {
 	names       map[string]*tenantNames
 	keys        map[string]*Key
 	infos       []ModelInfo
+	credentials map[CredentialOf]StoredCredential
 }
 
 // ModelInfo is what a list of models says about one.
@@ -50,6 +51,7 @@ func (s *State) Snapshot() *Snapshot {
 	for i := range snap.infos {
 		snap.infos[i].Since = s.modelsSince[snap.infos[i].Slug]
 	}
+	snap.credentials = maps.Clone(s.credentials)
 	snap.keys = make(map[string]*Key, len(s.keys))
 	for _, k := range s.keys {
 		// A key without its organization opens nothing: it is not in the snapshot.

@@ -41,6 +41,7 @@ type State struct {
 	budgets     map[string]owned[Budget]
 	overrides   map[string]owned[TenantChain]
 	keys        map[string]Key
+	credentials map[CredentialOf]StoredCredential
 	passedOver  map[Unknown]int64
 }
 
@@ -66,6 +67,7 @@ func NewState() *State {
 		budgets:     map[string]owned[Budget]{},
 		overrides:   map[string]owned[TenantChain]{},
 		keys:        map[string]Key{},
+		credentials: map[CredentialOf]StoredCredential{},
 		passedOver:  map[Unknown]int64{},
 	}
 }
@@ -82,6 +84,7 @@ func (s *State) Fold(r Recorded) {
 		s.providers[e.Provider.ID] = e.Provider
 	case ProviderRemoved:
 		delete(s.providers, e.Provider)
+		s.forgetCredentials(r.Stream)
 	case DeploymentDefined:
 		d := e.Deployment
 		d.Prices = s.deployments[d.ID].Prices
@@ -118,6 +121,10 @@ func (s *State) Fold(r Recorded) {
 		s.keys[e.Key.ID] = e.Key
 	case KeyRevoked:
 		edit(s.keys, e.Key, func(k *Key) { k.RevokedAt = e.RevokedAt })
+	case CredentialStored:
+		s.credentials[e.CredentialOf] = e.StoredCredential
+	case CredentialDeleted:
+		delete(s.credentials, e.CredentialOf)
 	case Unknown:
 		s.passedOver[e]++
 	}

@@ -6,7 +6,10 @@ func providerStream(id string) string        { return "provider/" + id }
 func deploymentStream(id string) string      { return "deployment/" + id }
 func modelStream(slug string) string         { return "model/" + slug }
 func chainStream(owner, model string) string { return "chain/" + owner + "/" + model }
-func classStream(name string) string         { return "class/" + name }
+func connectionStream(tenant, id string) string {
+	return "connection/" + tenant + "/" + id
+}
+func classStream(name string) string { return "class/" + name }
 
 // The id of a tenant holds no slash, so that no tenant can have the stream of
 // another one's alias.

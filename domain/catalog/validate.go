@@ -254,6 +254,9 @@ func (v *validation) providerKey(path string, protocol Protocol, k ProviderKey, 
 	v.once(path+".id", "key", k.ID, seen)
 	pair := k.EnvAccessKey != "" || k.EnvSecretKey != "" || k.EnvSessionToken != ""
 	switch {
+	case k.Stored && (k.Env != "" || pair):
+		v.fail(path, "is stored and names an environment variable: one or the other")
+	case k.Stored:
 	case k.Env != "" && pair:
 		v.fail(path, "has env and env_access_key or env_secret_key: one or the other")
 	case k.Env == "" && (k.EnvAccessKey == "") != (k.EnvSecretKey == ""):
@@ -261,7 +264,7 @@ func (v *validation) providerKey(path string, protocol Protocol, k ProviderKey, 
 	case k.Env == "" && k.EnvSessionToken != "" && k.EnvAccessKey == "":
 		v.fail(path, "has env_session_token without env_access_key and env_secret_key")
 	case k.Env == "" && !pair:
-		v.fail(path, "names no environment variable: env, or env_access_key with env_secret_key")
+		v.fail(path, "says nowhere where the secret is: env, env_access_key with env_secret_key, or stored: true")
 	case pair && protocol != Bedrock:
 		v.fail(path, "env_access_key and env_secret_key belong to protocol bedrock; use env")
 	}

@@ -44,7 +44,7 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 		{"providers[0].key_strategy", "is none of round_robin, failover", func(o *catalog.Objects) { o.Providers[0].KeyStrategy = "random" }},
 		{"providers[0].on_client_cancel", "is none of cancel, drain", func(o *catalog.Objects) { o.Providers[0].OnClientCancel = "wait" }},
 		{"providers[0].keys[1].id", "defined twice", func(o *catalog.Objects) { o.Providers[0].Keys[1].ID = "k1" }},
-		{"providers[0].keys[0]", "names no environment variable", func(o *catalog.Objects) { o.Providers[0].Keys[0].Env = "" }},
+		{"providers[0].keys[0]", "says nowhere where the secret is", func(o *catalog.Objects) { o.Providers[0].Keys[0].Env = "" }},
 		{"providers[0].keys[0].env", "not the name of an environment variable", func(o *catalog.Objects) { o.Providers[0].Keys[0].Env = "sk-live-1" }},
 		{"providers[0].keys[0]", "one or the other", func(o *catalog.Objects) { o.Providers[0].Keys[0].EnvAccessKey = "A" }},
 		{"providers[0].keys[0]", "without env_access_key", func(o *catalog.Objects) {

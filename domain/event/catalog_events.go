@@ -29,5 +29,7 @@ var catalogEvents = []definition{
 	define[catalog.BudgetRemoved]("budget_removed"),
 	define[catalog.KeyCreated]("key_created"),
 	define[catalog.KeyRevoked]("key_revoked"),
+	define[catalog.CredentialStored]("credential_stored"),
+	define[catalog.CredentialDeleted]("credential_deleted"),
 	define[catalog.ConfigurationChanged]("configuration_changed"),
 }
