@@ -58,7 +58,9 @@ var requestSamples = []Event{
 	},
 	request.ReservationReleased{Attempt: 1, Released: 17_952_000},
 	request.ReservationOverrun{Attempt: 2, Overrun: 1000},
-	request.MeterHoldPlaced{Attempt: 2, Tokens: 1836},
+	request.MeterHoldPlaced{
+		Attempt: 2, Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Model: "fable-5", Tokens: 1836,
+	},
 	request.MeterHoldResolved{Attempt: 2, By: "reconciliation", Usage: sampleUsage},
 	request.ModelChanged{From: "fable-5", To: "fable-4", By: "chain"},
 	request.RequestFinalized{

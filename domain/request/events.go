@@ -205,13 +205,22 @@ type ReservationOverrun struct {
 	Overrun money.NanoUSD `json:"overrun_nanousd"`
 }
 
-// MeterHoldPlaced keeps tokens held because an attempt's usage is unknown (D2).
+// MeterHoldPlaced keeps tokens held because an attempt's usage is unknown (D2): its
+// estimated input and the most that it could put out.
 type MeterHoldPlaced struct {
-	Attempt int   `json:"attempt"`
-	Tokens  int64 `json:"tokens"`
+	Attempt int    `json:"attempt"`
+	Tenant  string `json:"tenant,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Tokens  int64  `json:"tokens"`
 }
 
-// MeterHoldResolved ends a meter hold: by reconciliation or by its age (D2).
+// ByAge resolves a meter hold that nobody could resolve better: its tokens are let go
+// and its usage stays unknown.
+const ByAge = "age"
+
+// MeterHoldResolved ends a meter hold: by reconciliation or by its age (D2). It is the
+// one event that may follow the end of its request.
 type MeterHoldResolved struct {
 	Attempt int         `json:"attempt"`
 	By      string      `json:"by"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
 // Life is what the events of one request add up to. It is also their judge: an
@@ -37,6 +38,8 @@ type AttemptLife struct {
 	Settled  *AttemptSettled
 	// Held is what is still held for it.
 	Held money.NanoUSD
+	// MeterHold is set while tokens are held because nobody knows its usage (D2).
+	MeterHold *MeterHoldPlaced
 }
 
 // ErrImpossible is an event that cannot stand where it stands.
@@ -62,6 +65,10 @@ func (l *Life) Apply(e any) error {
 		return l.commit(e)
 	case AttemptSettled:
 		return l.settle(e)
+	case MeterHoldPlaced:
+		return l.holdMeter(e)
+	case MeterHoldResolved:
+		l.Attempts[e.Attempt-1].MeterHold = nil
 	case RequestFinalized:
 		return l.finalize(e)
 	}
@@ -71,13 +78,16 @@ func (l *Life) Apply(e any) error {
 // mayFollow checks what holds for every event: an opening comes first and once,
 // and after the end only a meter hold may still be resolved.
 func (l *Life) mayFollow(e any) error {
-	switch e.(type) {
+	switch e := e.(type) {
 	case RequestAdmitted, RequestRefused:
 		if l.Phase != Unborn {
 			return impossible("%T is not the first event", e)
 		}
 		return nil
 	case MeterHoldResolved:
+		if e.Attempt < 1 || e.Attempt > len(l.Attempts) || l.Attempts[e.Attempt-1].MeterHold == nil {
+			return impossible("a meter hold of attempt %d resolved, but there is none", e.Attempt)
+		}
 		return nil
 	}
 	switch l.Phase {
@@ -128,6 +138,17 @@ func (l *Life) settle(e AttemptSettled) error {
 	}
 	a.Settled, a.Held = &e, 0
 	l.Amounts = l.Amounts.Add(e.Amounts)
+	return nil
+}
+
+func (l *Life) holdMeter(e MeterHoldPlaced) error {
+	if e.Attempt < 1 || e.Attempt > len(l.Attempts) || l.Attempts[e.Attempt-1].MeterHold != nil {
+		return impossible("a meter hold for attempt %d", e.Attempt)
+	}
+	if s := l.Attempts[e.Attempt-1].Settled; s == nil || s.Basis != usage.BasisUnknown {
+		return impossible("a meter hold for attempt %d, whose usage is not unknown", e.Attempt)
+	}
+	l.Attempts[e.Attempt-1].MeterHold = &e
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
 var (
@@ -13,6 +14,8 @@ var (
 	reserved2 = request.AttemptReserved{Attempt: 2, Reserved: 50}
 	settled1  = request.AttemptSettled{Attempt: 1, Reserved: 100}
 	settled2  = request.AttemptSettled{Attempt: 2, Reserved: 50}
+	unknown1  = request.AttemptSettled{Attempt: 1, Reserved: 100, Basis: usage.BasisUnknown}
+	meter1    = request.MeterHoldPlaced{Attempt: 1, Tokens: 5}
 	commit1   = request.AttemptCommitted{Attempt: 1}
 	final1    = request.RequestFinalized{Outcome: request.Completed, Attempts: 1}
 )
@@ -45,7 +48,16 @@ func TestALifeRefusesWhatMayNotBe(t *testing.T) {
 		{"with the right number of attempts", []any{admitted, reserved1, settled1}, request.RequestFinalized{Attempts: 2}, true},
 		{"once", []any{admitted, reserved1, settled1, final1}, final1, true},
 		{"and last", []any{admitted, reserved1, settled1, final1}, request.RouteSkipped{}, true},
-		{"but for a meter hold", []any{admitted, reserved1, settled1, final1}, request.MeterHoldResolved{}, false},
+		{"but for a meter hold (D2)", []any{admitted, reserved1, unknown1, meter1, final1}, request.MeterHoldResolved{Attempt: 1}, false},
+		{"that was placed", []any{admitted, reserved1, unknown1, final1}, request.MeterHoldResolved{Attempt: 1}, true},
+		{"for an attempt that there is", []any{admitted, reserved1, unknown1, meter1, final1}, request.MeterHoldResolved{}, true},
+		{
+			"and is resolved once",
+			[]any{admitted, reserved1, unknown1, meter1, final1, request.MeterHoldResolved{Attempt: 1}},
+			request.MeterHoldResolved{Attempt: 1}, true,
+		},
+		{"a meter is held once", []any{admitted, reserved1, unknown1, meter1}, meter1, true},
+		{"for usage that nobody knows", []any{admitted, reserved1, settled1}, meter1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var life request.Life

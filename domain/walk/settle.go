@@ -51,6 +51,14 @@ func (m *Machine) settleServed(a *attempt, r Report, whole bool, failed failure.
 		s.Amounts, s.Basis = price(a.reserved, s.Usage, s.Basis)
 	}
 	m.settle(a, s)
+	if s.Basis == usage.BasisUnknown && s.CredentialOwner == request.Operator {
+		// Nothing is charged for what nobody knows, but the tokens stay taken: a provider
+		// that never reports would otherwise be free of every limit (D2, R2).
+		m.say(request.MeterHoldPlaced{
+			Attempt: s.Attempt, Tenant: s.Tenant, Key: s.Key, Model: s.Model,
+			Tokens: a.reserved.Estimate.InputTokens + a.reserved.Estimate.MaxOutputTokens,
+		})
+	}
 	if over := s.Charge - a.reserved.Reserved; over > 0 {
 		m.say(request.ReservationOverrun{Attempt: a.reserved.Attempt, Overrun: over})
 	}

@@ -386,6 +386,27 @@ func TestAnAnswerWithoutUsageIsUnknownNotFree_M4(t *testing.T) {
 	}
 }
 
+// What nobody knows is charged nothing and keeps its tokens held, until somebody knows or
+// a day has gone by; a customer's own key has no meter of ours.
+//
+// Rules: D2, R2.
+func TestUnknownUsageHoldsTheMeter_R2(t *testing.T) {
+	for owner, held := range map[request.Owner]bool{request.Operator: true, request.Workspace: false} {
+		end := serves()
+		end.Report.Usage = usage.Usage{}
+		r := rung(0)
+		r.Owner = owner
+		run := sim.Walk(walk.New(request1(), []walk.Rung{r}, &sim.World{}), script(map[string][]sim.Ending{"d0": {end}}), nil, noon)
+		a := checkLife(t, run.Events).Attempts[0]
+		if (a.MeterHold != nil) != held {
+			t.Errorf("%s: %+v", owner, a.MeterHold)
+		}
+		if want := a.Reserved.Estimate; held && (a.MeterHold.Tokens != want.InputTokens+want.MaxOutputTokens || a.MeterHold.Tokens == 0) {
+			t.Errorf("%s holds %d of %+v", owner, a.MeterHold.Tokens, want)
+		}
+	}
+}
+
 // Rules: M13, M16.
 func TestABudgetStopsTheWalkAndSaysWhich_M13_M16(t *testing.T) {
 	budgets := []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: "0.00001", Per: catalog.PerMonth}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
 	"github.com/sluice-gateway/sluice/eventstore"
 	"github.com/sluice-gateway/sluice/projections/audit"
 	"github.com/sluice-gateway/sluice/projections/projectiontest"
@@ -109,7 +110,9 @@ func TestOverdueRequestIsFound(t *testing.T) {
 
 // A hold whose usage was unknown may be resolved long after the request's end.
 func TestMeterHoldIsResolvedAfterTheEnd(t *testing.T) {
-	events := projectiontest.Stream(0, projectiontest.Admitted("acme"), reserved(1), settled(1),
+	unknown := settled(1)
+	unknown.Basis = usage.BasisUnknown
+	events := projectiontest.Stream(0, projectiontest.Admitted("acme"), reserved(1), unknown,
 		request.MeterHoldPlaced{Attempt: 1, Tokens: 5}, final(1), request.MeterHoldResolved{Attempt: 1, By: "age"})
 	if report := run(t, events, projectiontest.Start); !report.OK() || report.Requests != 1 {
 		t.Errorf("%+v", report)

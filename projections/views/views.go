@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-gateway/sluice/projections/audit"
 	"github.com/sluice-gateway/sluice/projections/bills"
 	"github.com/sluice-gateway/sluice/projections/budgets"
+	"github.com/sluice-gateway/sluice/projections/holds"
 	"github.com/sluice-gateway/sluice/projections/requests"
 )
 
@@ -24,7 +25,7 @@ const Budgets = "budgets"
 
 // All are the views that follow the log by themselves, for the runner.
 func All() []projections.Projection {
-	return []projections.Projection{requests.Projection{}, bills.Projection{}}
+	return []projections.Projection{requests.Projection{}, bills.Projection{}, holds.Projection{}}
 }
 
 // Names are all views that can be rebuilt.

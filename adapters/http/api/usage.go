@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/projections/bills"
+	"github.com/sluice-gateway/sluice/projections/holds"
 )
 
 // defaultUsageDays is how far back usage is summed when nobody says from when.
@@ -39,7 +40,15 @@ func (a *API) getUsage(ctx context.Context, c *call) *edge.Reply {
 	if err != nil {
 		return a.billsFailed(c, err)
 	}
-	return writeJSON(listOf(page.Rows, page.Next))
+	held, err := holds.Unresolved(ctx, a.Ledger, c.key.Tenant)
+	if err != nil {
+		return a.billsFailed(c, err)
+	}
+	return writeJSON(struct {
+		list[bills.UsageRow]
+		// Unresolved is what attempts hold whose usage never arrived, of whatever day (D2).
+		Unresolved holds.Sum `json:"unresolved_meter_holds"`
+	}{listOf(page.Rows, page.Next), held})
 }
 
 // day reads a date, or a time, whose UTC day is meant.
