@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect/responses"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
 	"github.com/sluice-gateway/sluice/adapters/health"
+	"github.com/sluice-gateway/sluice/adapters/holds"
 	"github.com/sluice-gateway/sluice/adapters/http/admin"
 	"github.com/sluice-gateway/sluice/adapters/http/adminapi"
 	"github.com/sluice-gateway/sluice/adapters/http/api"
@@ -73,6 +74,7 @@ type worker struct {
 	bus     *bus.Bus
 	news    *news
 	probe   *probe
+	holds   *holds.Reconciler
 	// operators is the admin API.
 	operators *adminapi.API
 
@@ -143,6 +145,10 @@ func (w *worker) wire(db database) {
 	w.runner = projections.NewRunner(w.pool, w.store, projections.Options{Logger: w.logger}, views.All()...)
 	w.news = newNews(w.runner)
 	w.probe = &probe{db: db, log: w.store}
+	w.holds = &holds.Reconciler{
+		Log: w.store, Held: w.pool, ShardOf: w.gateway.ShardOf, TTL: holds.DefaultTTL, Worker: w.id,
+		Now: time.Now, Logger: w.logger,
+	}
 
 	outer := api.New(api.Config{
 		Catalog: w.catalog, Gateway: w.gateway, Tokens: w.gateway.Estimator, Stored: responses.NewStore(time.Now), Log: w.store, Requests: w.pool,
@@ -184,7 +190,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	}
 	for _, piece := range []func(context.Context){
 		func(ctx context.Context) { bus.Feed(ctx, w.store, w.bus, w.logger) },
-		w.news.run, w.runner.Run, w.health.Run, w.probe.run, w.operators.Run,
+		w.news.run, w.runner.Run, w.health.Run, w.probe.run, w.operators.Run, w.holds.Run,
 	} {
 		pieces.Go(func() error { piece(background); return nil })
 	}
