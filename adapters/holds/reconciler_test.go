@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-
 	reconciler "github.com/sluice-gateway/sluice/adapters/holds"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"

@@ -54,7 +54,8 @@ func TestALifeRefusesWhatMayNotBe(t *testing.T) {
 		{
 			"and is resolved once",
 			[]any{admitted, reserved1, unknown1, meter1, final1, request.MeterHoldResolved{Attempt: 1}},
-			request.MeterHoldResolved{Attempt: 1}, true,
+			request.MeterHoldResolved{Attempt: 1},
+			true,
 		},
 		{"a meter is held once", []any{admitted, reserved1, unknown1, meter1}, meter1, true},
 		{"for usage that nobody knows", []any{admitted, reserved1, settled1}, meter1, true},
