@@ -15,7 +15,7 @@ import (
 // attempt calls a provider once. It gives the next move after a failure, or the
 // outcome once the answer has begun or is whole.
 func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outcome) {
-	credential, err := w.g.Secrets.Lookup(call.Rung.Provider, call.Key)
+	credential, err := w.g.Secrets.Lookup(ctx, call.Rung.Provider, call.Key)
 	if err != nil {
 		return w.attemptFailed(call, &failure.Failure{Class: failure.ProviderAuth, Code: "credential_missing"}, walk.Report{}), nil
 	}

@@ -46,7 +46,7 @@ type Estimator interface {
 
 // Secrets opens the credentials that the catalog names.
 type Secrets interface {
-	Lookup(p *catalog.Provider, keyID string) (secrets.Credential, error)
+	Lookup(ctx context.Context, p *catalog.Provider, keyID string) (secrets.Credential, error)
 }
 
 // Health is what the circuits know, and how they learn of an attempt's end.

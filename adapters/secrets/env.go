@@ -91,6 +91,9 @@ func (e *Env) Holds(provider *catalog.Provider, keyID string) bool {
 }
 
 func (e *Env) credential(provider string, k catalog.ProviderKey) (Credential, error) {
+	if k.Stored {
+		return Credential{}, &MissingError{Provider: provider, KeyID: k.ID, Stored: true}
+	}
 	var c Credential
 	for _, v := range []struct {
 		env  string

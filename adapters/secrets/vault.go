@@ -71,12 +71,13 @@ func (v *Vault) Drop(ctx context.Context, of catalog.CredentialOf, keep uuid.UUI
 
 // Rotation is what a rotation did.
 type Rotation struct {
-	// Resealed went under the current master key, Unchanged were there already.
-	Resealed, Unchanged int
+	// Resealed went under the current master key; Unchanged were there already.
+	Resealed  int `json:"resealed"`
+	Unchanged int `json:"unchanged"`
 	// Unopened could be opened with neither key, or are gone.
-	Unopened []catalog.CredentialOf
+	Unopened []catalog.CredentialOf `json:"unopened"`
 	// Pruned rows belonged to nothing any more.
-	Pruned int64
+	Pruned int64 `json:"pruned"`
 }
 
 // orphanAge spares a row that somebody is about to name in the log.

@@ -174,7 +174,7 @@ func examineCatalog(ctx context.Context, db database) []finding {
 			return []finding{{"catalog", fail, err.Error()}}
 		}
 	}
-	return append([]finding{catalogFinding(state)}, examineCredentials(state.Objects().Providers)...)
+	return append([]finding{catalogFinding(state)}, examineCredentials(state)...)
 }
 
 func catalogFinding(state *catalog.State) finding {
@@ -190,10 +190,11 @@ func catalogFinding(state *catalog.State) finding {
 	return f
 }
 
-// examineCredentials looks for every variable that the configuration names. A
+// examineCredentials looks for every credential that the configuration names. A
 // worker skips the routes of a provider that has none, so that is a warning; with
 // no credential at all it can serve nothing.
-func examineCredentials(providers []catalog.Provider) []finding {
+func examineCredentials(state *catalog.State) []finding {
+	providers := state.Objects().Providers
 	env := secrets.NewEnv()
 	findings := make([]finding, 0, len(providers))
 	held := 0
@@ -201,7 +202,14 @@ func examineCredentials(providers []catalog.Provider) []finding {
 		p := &providers[i]
 		var missing []string
 		for _, k := range p.Keys {
-			if m, isMissing := errors.AsType[*secrets.MissingError](lookup(env, p, k.ID)); isMissing {
+			if _, held := state.Credential(p.CredentialOf(k.ID)); k.Stored && held {
+				continue
+			}
+			m, isMissing := errors.AsType[*secrets.MissingError](lookup(env, p, k.ID))
+			switch {
+			case isMissing && m.Stored:
+				missing = append(missing, "stored key "+k.ID)
+			case isMissing:
 				missing = append(missing, m.Env)
 			}
 		}
@@ -216,7 +224,7 @@ func examineCredentials(providers []catalog.Provider) []finding {
 		findings = append(findings, f)
 	}
 	if held == 0 && len(providers) > 0 {
-		findings = append(findings, finding{"credentials", fail, "no provider has one: set the variables named above"})
+		findings = append(findings, finding{"credentials", fail, "no provider has one: set or store what is named above"})
 	}
 	return findings
 }

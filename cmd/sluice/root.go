@@ -37,7 +37,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newServe(), newDev(), newMigrate(),
-		newApply(), newExport(), newHistory(), newRevert(), newKeys(),
+		newApply(), newExport(), newHistory(), newRevert(), newKeys(), newCredentials(),
 		newPrices(), newBills(),
 		newRebuild(), newVerify(), newTrail(), newExplain(),
 		newFakeProvider(), newDoctor(), newVersion(),

@@ -70,11 +70,13 @@ type worker struct {
 	gateway *gateway.Gateway
 	calls   *provider.Client
 	health  *health.Registry
-	runner  *projections.Runner
-	bus     *bus.Bus
-	news    *news
-	probe   *probe
-	holds   *holds.Reconciler
+	// credentials are the providers' keys that this worker holds.
+	credentials *secrets.Source
+	runner      *projections.Runner
+	bus         *bus.Bus
+	news        *news
+	probe       *probe
+	holds       *holds.Reconciler
 	// operators is the admin API.
 	operators *adminapi.API
 
@@ -125,17 +127,21 @@ func (w *worker) openLog(ctx context.Context, db database) (err error) {
 	if w.secret, err = secrets.Installation(ctx, w.pool); err != nil {
 		return err
 	}
+	masters, err := secrets.MasterKeysFrom(os.Getenv)
+	if err != nil {
+		return err
+	}
 	w.catalog = live.New(w.store)
+	w.credentials = secrets.NewSource(&secrets.Vault{DB: w.pool, Masters: masters}, w.catalog.Current, time.Now)
 	return w.catalog.Refresh(ctx)
 }
 
 // wire joins the pieces. It does no I/O and cannot fail.
 func (w *worker) wire(db database) {
-	keys := secrets.NewEnv()
 	w.calls = provider.New(provider.Config{Outbound: registry.Outbound()})
-	w.health = health.New(health.Config{Secrets: keys, Log: w.store, Worker: w.id, Logger: w.logger})
+	w.health = health.New(health.Config{Secrets: w.credentials, Log: w.store, Worker: w.id, Logger: w.logger})
 	w.gateway = gateway.New(gateway.Config{
-		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: keys,
+		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: w.credentials,
 		Health:  w.health,
 		Hasher:  idempotency.NewHasher(w.secret),
 		ShardOf: func(string) int16 { return 0 },
@@ -161,7 +167,7 @@ func (w *worker) wire(db database) {
 
 	w.operators = adminapi.New(adminapi.Config{
 		Log: w.store, Catalog: w.catalog, Bootstrap: os.Getenv("SLUICE_ADMIN_KEY"), Worker: w.id,
-		Holds: keys.Holds, Circuits: w.health, Requests: w.pool, Projections: w.runner,
+		Holds: w.credentials.Holds, Circuits: w.health, Requests: w.pool, Projections: w.runner,
 		Rebuild: views.NewKeeper(w.pool, w.store).Rebuild,
 		Now:     time.Now, Random: rand.Reader, Logger: w.logger,
 	})

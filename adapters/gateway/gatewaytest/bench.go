@@ -161,7 +161,7 @@ func (c *Collector) Write(event []byte) error {
 type AnySecret struct{}
 
 // Lookup implements gateway.Secrets.
-func (AnySecret) Lookup(*catalog.Provider, string) (secrets.Credential, error) {
+func (AnySecret) Lookup(context.Context, *catalog.Provider, string) (secrets.Credential, error) {
 	return secrets.Credential{Key: "sk-provider"}, nil
 }
 
