@@ -14,11 +14,13 @@ type Config struct {
 	Tenants []Tenant
 }
 
-// Provider is an OpenAI-compatible one.
+// Provider is an upstream.
 type Provider struct {
 	ID string
-	// URL is the server's address, without /v1.
+	// URL is the server's address, without a path.
 	URL string
+	// Protocol is what it speaks; empty: openai.
+	Protocol string
 	// Secret is its key; empty: one made from the ID.
 	Secret string
 }
@@ -42,11 +44,11 @@ type Tenant struct {
 }
 
 var yaml = template.Must(template.New("sluice.yaml").Funcs(template.FuncMap{
-	"deployment": deployment, "provider": providerOf, "upstream": upstreamOf, "variable": variable, "or": or,
+	"deployment": deployment, "provider": providerOf, "upstream": upstreamOf, "variable": variable, "or": or, "base": baseURL,
 }).Parse(`version: 1
 providers:
 {{- range .Providers}}
-  - {id: {{.ID}}, protocol: openai, base_url: {{printf "%s/v1" .URL | printf "%q"}}, keys: [{id: k1, env: {{variable .ID}}}]}
+  - {id: {{.ID}}, protocol: {{or .Protocol "openai"}}, base_url: {{base . | printf "%q"}}, keys: [{id: k1, env: {{variable .ID}}}]}
 {{- end}}
 deployments:
 {{- range $m := .Models}}{{range $i, $route := $m.Routes}}
@@ -54,7 +56,7 @@ deployments:
     provider: {{provider $route}}
     upstream_model: {{upstream $route | printf "%q"}}
     context: {total: 1050000, max_input: 922000, max_output: 128000}
-    capabilities: [chat, tools, images, structured_output]
+    capabilities: [chat, tools, images, structured_output, reasoning]
     prices: {input: "{{or $m.Input "3.00"}}", output: "{{or $m.Output "15.00"}}", source: "made up for tests"}
 {{- end}}{{end}}
 models:
@@ -92,6 +94,19 @@ func (c Config) secrets() []string {
 		env = append(env, variable(p.ID)+"="+or(p.Secret, "upstream-key-of-"+p.ID))
 	}
 	return env
+}
+
+// baseURL is what the vendor's own SDK takes. A Bedrock without a region is in
+// us-east-1, and its key is an API key.
+func baseURL(p Provider) string {
+	switch p.Protocol {
+	case "anthropic", "bedrock":
+		return p.URL
+	case "gemini":
+		return p.URL + "/v1beta"
+	default:
+		return p.URL + "/v1"
+	}
 }
 
 func deployment(slug string, rung int, route string) string {
