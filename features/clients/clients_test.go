@@ -23,6 +23,7 @@ var models = map[string][]string{
 	"busy":       {"a/fake-429:30"},
 	"breaks":     {"a/fake-cut:3:rst"},
 	"stalls":     {"a/fake-stall:3"},
+	"codex":      {"openai-responses/fake-cut:0", "openai-responses/fake-words:8"},
 }
 
 // destinations are the protocols that providers speak. Each has every behaviour as
@@ -41,7 +42,9 @@ var behaviours = map[string]behaviour{
 	"marked":     {"fake-cut:0", "fake-words:8"},
 	"obeys":      {"fake-html", "fake-ok"},
 	"thinks":     {"fake-529", "fake-reasoning:4+words:8+cached:3"},
+	"long":       {"", "fake-words:40"},
 	"refuses":    {"", "fake-refusal"},
+	"filtered":   {"", "fake-words:8+finish:content_filter"},
 	"busy":       {"", "fake-429:30"},
 	"overloaded": {"", "fake-529"},
 	"breaks":     {"", "fake-words:8+cut:3:rst"},
@@ -66,6 +69,10 @@ func (b behaviour) routes(destination string) (routes []string) {
 // opened.
 const policy = "{failover_mode: maximize_availability, circuit: {failures_to_open: 1000, open_for: 1s}}"
 
+// quickToShut opens a route's circuit on its first failure, for longer than a test
+// takes.
+const quickToShut = "{circuit: {failures_to_open: 1, open_for: 60s}}"
+
 // gateway is a worker with keys of an organization and of one without money.
 type gateway struct {
 	fake         *fakeprovider.Server
@@ -83,6 +90,7 @@ func startGateway(t *testing.T) *gateway {
 	for slug, routes := range models {
 		config.Models = append(config.Models, harness.Model{Slug: slug, Routes: routes, Policy: policy})
 	}
+	config.Models = append(config.Models, harness.Model{Slug: "shut", Routes: []string{"a/fake-529"}, Policy: quickToShut})
 	for _, to := range destinations {
 		config.Providers = append(config.Providers, harness.Provider{ID: to, URL: g.fake.URL(), Protocol: to})
 		for name, b := range behaviours {
