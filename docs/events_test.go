@@ -30,6 +30,7 @@ var families = []struct{ dir, title, stream string }{
 	{"domain/request", "A request", "`request/<UUIDv7>`"},
 	{"domain/circuit", "A circuit", "`circuit/<kind>/<hash>`"},
 	{"domain/idempotency", "An idempotency key", "`idempotency/<tenant>/<hash>`"},
+	{"domain/billing", "A bill", "`bill/<tenant>/<month>`"},
 	{"domain/worker", "A worker", "`worker/<id>`"},
 	{"domain/catalog", "Configuration", "the stream that each event names below"},
 }
