@@ -7,9 +7,18 @@ import (
 	"testing"
 
 	"github.com/cucumber/godog"
+	"go.uber.org/goleak"
 
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/eventstore/pgtest"
 )
+
+func TestMain(m *testing.M) {
+	// fasthttp's clock and the cleaner of an ended server's pool sleep on.
+	pgtest.Main(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
 
 func TestFeatures(t *testing.T) {
 	suite := godog.TestSuite{
@@ -23,6 +32,7 @@ func TestFeatures(t *testing.T) {
 			registerChainSteps(sc, chain)
 			registerNamesSteps(sc)
 			registerConfigurationSteps(sc)
+			registerBillSteps(sc, t)
 		},
 		// Strict: a step that nobody wrote fails.
 		Options: &godog.Options{Format: "pretty", Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true},
