@@ -16,8 +16,10 @@ import (
 
 // Parse reads a request. It is strict about the fields that the gateway acts on and
 // lets all others be (P4). A request that continues a stored response is written out
-// first: from then on it has the whole conversation in its input (K6).
+// first: from then on it has the whole conversation in its input (K6). So are single
+// items that are stored here.
 func (in Inbound) Parse(body []byte) (*dialect.Request, error) {
+	body = in.writeOut(body)
 	req, previous, err := read(body)
 	if err != nil || previous == "" {
 		return req, err

@@ -57,7 +57,7 @@ func (p *parser) item(at string, v gjson.Result) {
 	case "custom_tool_call", "custom_tool_call_output":
 		p.Req.Use(dialect.CustomTools)
 		p.JSON(v)
-	case "item_reference":
+	case itemReference:
 		p.Req.Use(dialect.StoredState)
 	default:
 		p.Req.Use(dialect.ServerTools)

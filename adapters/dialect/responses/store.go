@@ -22,6 +22,8 @@ const (
 	maxStoredBytes = 64 << 20
 	// storedFor is a working day and then some, since the response was last used.
 	storedFor = 12 * time.Hour
+	// itemBytes is about what it takes to find one item by its id.
+	itemBytes = 256
 	// maxTurns bounds how long a conversation of stored responses may become.
 	maxTurns = 1024
 )
@@ -45,12 +47,13 @@ type stored struct {
 	previous string
 	// input are the items of this turn alone, without the brackets of their list.
 	input []byte
-	// response is the response object as the caller got it.
+	// response is the response object as the caller got it, items its items' ids.
 	response []byte
+	items    []string
 	until    time.Time
 }
 
-func (s *stored) bytes() int { return len(s.input) + len(s.response) }
+func (s *stored) bytes() int { return len(s.input) + len(s.response) + len(s.items)*itemBytes }
 
 // Store keeps responses for callers who continue or read them (K6). It is bounded, in
 // memory, and safe for concurrent use; what it does not have any more was not lost by
@@ -60,6 +63,8 @@ type Store struct {
 
 	mu    sync.Mutex
 	known map[storeKey]*list.Element
+	// items are the turns by their output items' ids.
+	items map[storeKey]*list.Element
 	// used has the longest unused at its front.
 	used  *list.List
 	bytes int
@@ -67,7 +72,7 @@ type Store struct {
 
 // NewStore is an empty store.
 func NewStore(now func() time.Time) *Store {
-	return &Store{now: now, known: map[storeKey]*list.Element{}, used: list.New()}
+	return &Store{now: now, known: map[storeKey]*list.Element{}, items: map[storeKey]*list.Element{}, used: list.New()}
 }
 
 // Get is the response object that an owner was given. The error is a 404.
@@ -128,11 +133,17 @@ func (s *Store) find(key storeKey) *stored {
 func (s *Store) remove(at *list.Element) {
 	turn := s.used.Remove(at).(*stored)
 	delete(s.known, turn.key)
+	for _, id := range turn.items {
+		if key := (storeKey{turn.key.owner, id}); s.items[key] == at {
+			delete(s.items, key)
+		}
+	}
 	s.bytes -= turn.bytes()
 }
 
 // put keeps a turn. What alone would fill a good part of the store is not kept.
 func (s *Store) put(turn *stored) {
+	turn.items = outputIDs(turn.response)
 	if turn.bytes() > maxStoredBytes/8 {
 		return
 	}
@@ -142,7 +153,11 @@ func (s *Store) put(turn *stored) {
 		s.remove(at)
 	}
 	turn.until = s.now().Add(storedFor)
-	s.known[turn.key] = s.used.PushBack(turn)
+	at := s.used.PushBack(turn)
+	s.known[turn.key] = at
+	for _, id := range turn.items {
+		s.items[storeKey{turn.key.owner, id}] = at
+	}
 	s.bytes += turn.bytes()
 	for s.used.Len() > maxStored || s.bytes > maxStoredBytes {
 		s.remove(s.used.Front())
