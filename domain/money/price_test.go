@@ -168,3 +168,27 @@ func TestCostAgreesWithDecimals_M1(t *testing.T) {
 		}
 	})
 }
+
+// A share is rounded once, half away from zero, and never overflows into a plausible
+// number.
+func TestScaleRoundsOnce_M1(t *testing.T) {
+	for _, tc := range []struct {
+		n, part, whole, want money.NanoUSD
+		err                  error
+	}{
+		{100, 3, 1, 300, nil},
+		{1, 1, 2, 1, nil},
+		{1, 1, 3, 0, nil},
+		{2, 1, 3, 1, nil},
+		{math.MaxInt64, 7, 7, math.MaxInt64, nil},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, nil},
+		{math.MaxInt64, 2, 1, 0, money.ErrOverflow},
+		{1, 1, 0, 0, money.ErrNegative},
+		{-1, 1, 1, 0, money.ErrNegative},
+		{0, 5, 9, 0, nil},
+	} {
+		if got, err := tc.n.Scale(tc.part, tc.whole); got != tc.want || !errors.Is(err, tc.err) {
+			t.Errorf("%d x %d / %d = %d, %v", tc.n, tc.part, tc.whole, got, err)
+		}
+	}
+}
