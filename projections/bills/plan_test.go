@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -52,6 +53,25 @@ func FuzzCursor(f *testing.F) {
 		}
 		if again := encodeCursor(Attempt{RequestID: p.request, At: p.at, Attempt: int(p.attempt)}); again != text {
 			t.Errorf("%q decodes to what encodes as %q", text, again)
+		}
+	})
+}
+
+// FuzzUsageCursor: no text makes decoding panic, and what it yields is text that
+// PostgreSQL takes.
+func FuzzUsageCursor(f *testing.F) {
+	day := "2026-11-29"
+	f.Add(encodeUsageCursor(UsageRow{Day: &day}))
+	f.Add("AAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		last, err := decodeUsageCursor(text)
+		if err != nil {
+			return
+		}
+		for _, name := range last {
+			if strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
+				t.Errorf("%q decodes to %q", text, last)
+			}
 		}
 	})
 }
