@@ -73,11 +73,12 @@ const policy = "{failover_mode: maximize_availability, circuit: {failures_to_ope
 // takes.
 const quickToShut = "{circuit: {failures_to_open: 1, open_for: 60s}}"
 
-// gateway is a worker with keys of an organization and of one without money.
+// gateway is a worker with keys of an organization, of one without money, and of one
+// that lets answers be kept.
 type gateway struct {
-	fake         *fakeprovider.Server
-	url          string
-	key, poorKey string
+	fake                *fakeprovider.Server
+	url                 string
+	key, poorKey, keeps string
 }
 
 func startGateway(t *testing.T) *gateway {
@@ -85,12 +86,14 @@ func startGateway(t *testing.T) *gateway {
 	g := &gateway{fake: fakeprovider.Start(t, fakeprovider.Options{})}
 	config := harness.Config{
 		Providers: []harness.Provider{{ID: "a", URL: g.fake.URL()}, {ID: "b", URL: g.fake.URL()}},
-		Tenants:   []harness.Tenant{{ID: "acme"}, {ID: "poor", MonthlyUSD: "0.000001"}},
+		Tenants:   []harness.Tenant{{ID: "acme"}, {ID: "poor", MonthlyUSD: "0.000001"}, {ID: "keeper", KeepsResponses: true}},
 	}
 	for slug, routes := range models {
 		config.Models = append(config.Models, harness.Model{Slug: slug, Routes: routes, Policy: policy})
 	}
-	config.Models = append(config.Models, harness.Model{Slug: "shut", Routes: []string{"a/fake-529"}, Policy: quickToShut})
+	config.Models = append(config.Models,
+		harness.Model{Slug: "shut", Routes: []string{"a/fake-529"}, Policy: quickToShut},
+		harness.Model{Slug: "embeds", Routes: []string{"a/fake-503", "b/fake-ok"}, Capabilities: "[embeddings]"})
 	for _, to := range destinations {
 		config.Providers = append(config.Providers, harness.Provider{ID: to, URL: g.fake.URL(), Protocol: to})
 		for name, b := range behaviours {
@@ -98,7 +101,7 @@ func startGateway(t *testing.T) *gateway {
 		}
 	}
 	in := harness.Install(t, config)
-	g.key, g.poorKey = in.Key(t, "acme"), in.Key(t, "poor")
+	g.key, g.poorKey, g.keeps = in.Key(t, "acme"), in.Key(t, "poor"), in.Key(t, "keeper")
 	g.url = in.Serve(t).URL
 	return g
 }

@@ -19,12 +19,14 @@ func TestNode_P7(t *testing.T) {
 		{"chat.test.mjs", 1},
 		{"responses.test.mjs", len(destinations)},
 		{"messages.test.mjs", len(destinations)},
+		{"ai-sdk.test.mjs", 3 * len(destinations)},
+		{"langchain.test.mjs", 2 * len(destinations)},
 	} {
 		t.Run(s.script, func(t *testing.T) {
 			g.fake.Reset()
 			command := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=spec", s.script)
 			command.Dir = "node"
-			command.Env = append(os.Environ(), "SLUICE_URL="+g.url, "SLUICE_KEY="+g.key, "SLUICE_POOR_KEY="+g.poorKey)
+			command.Env = append(os.Environ(), "SLUICE_URL="+g.url, "SLUICE_KEY="+g.key, "SLUICE_POOR_KEY="+g.poorKey, "SLUICE_KEEPER_KEY="+g.keeps)
 			output, err := command.CombinedOutput()
 			t.Logf("%s", output)
 			if err != nil {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import OpenAI from "openai";
-import { checkCalls, checkRetry, checkWeather, city, counting, destinations, failure, key, pixel, poorKey, refusing, url, uuid, weather, words } from "./support.mjs";
+import { checkCalls, checkRetry, checkWeather, city, counting, destinations, failure, keeperKey, key, pixel, poorKey, refusing, url, uuid, weather, words } from "./support.mjs";
 
 const tools = ["a", "b"].map((name) => ({ type: "function", name, description: "the weather of a city", parameters: city, strict: false }));
 
@@ -158,6 +158,16 @@ for (const to of destinations) {
     assert.ok(stream.controller.signal.aborted);
   });
 }
+
+for (const to of destinations) test(`${to}: a kept answer is continued, read and deleted (K6)`, async () => {
+  const { client } = connect({ apiKey: keeperKey });
+  const first = await client.responses.create({ model: `${to}/plain`, input: "hello" });
+  const second = await client.responses.create({ model: `${to}/plain`, input: "and?", previous_response_id: first.id });
+  assert.match(second.output_text, /messages=3/);
+  assert.deepEqual((await client.responses.retrieve(first.id)).output, first.output);
+  await client.responses.delete(first.id);
+  await assert.rejects(client.responses.retrieve(first.id), OpenAI.NotFoundError);
+});
 
 test("an answer that nobody keeps is not found", async () => {
   const { client } = connect();

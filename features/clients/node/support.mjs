@@ -1,11 +1,12 @@
-// What the scripts share. SLUICE_URL, SLUICE_KEY and SLUICE_POOR_KEY (of an
-// organization without money) come from the Go test that runs them; what each model
-// does stands there.
+// What the scripts share. SLUICE_URL, SLUICE_KEY, SLUICE_POOR_KEY (of an organization
+// without money) and SLUICE_KEEPER_KEY (of one that lets answers be kept) come from the
+// Go test that runs them; what each model does stands there.
 import assert from "node:assert/strict";
 
 export const url = process.env.SLUICE_URL;
 export const key = process.env.SLUICE_KEY;
 export const poorKey = process.env.SLUICE_POOR_KEY;
+export const keeperKey = process.env.SLUICE_KEEPER_KEY;
 
 // destinations are the protocols of providers: "anthropic/tool" is a model that calls a
 // tool, at a provider that speaks Messages.

@@ -34,6 +34,8 @@ type Model struct {
 	Input, Output string
 	// Policy is YAML in flow style, "{max_attempts: 2}".
 	Policy string
+	// Capabilities are YAML too; empty: all that chat models have.
+	Capabilities string
 }
 
 // Tenant is an organization.
@@ -41,6 +43,8 @@ type Tenant struct {
 	ID string
 	// MonthlyUSD is its organization budget; empty: none.
 	MonthlyUSD string
+	// KeepsResponses lets its callers come back to answers by their ids.
+	KeepsResponses bool
 }
 
 var yaml = template.Must(template.New("sluice.yaml").Funcs(template.FuncMap{
@@ -56,7 +60,7 @@ deployments:
     provider: {{provider $route}}
     upstream_model: {{upstream $route | printf "%q"}}
     context: {total: 1050000, max_input: 922000, max_output: 128000}
-    capabilities: [chat, tools, images, structured_output, reasoning]
+    capabilities: {{or $m.Capabilities "[chat, tools, images, structured_output, reasoning]"}}
     prices: {input: "{{or $m.Input "3.00"}}", output: "{{or $m.Output "15.00"}}", source: "made up for tests"}
 {{- end}}{{end}}
 models:
@@ -72,6 +76,8 @@ tenants:
   - id: {{.ID}}
 {{- with .MonthlyUSD}}
     budgets: [{scope: organization, limit_usd: "{{.}}", per: month}]
+{{- end}}{{if .KeepsResponses}}
+    retention: {responses: true}
 {{- end}}{{end}}
 `))
 
