@@ -198,12 +198,12 @@ func TestACorrectionIsHeldToWhatPricesAre_M15(t *testing.T) {
 		c := good
 		change(&c)
 		_, err := config.CorrectPrice(t.Context(), o.store, c, o.By, december)
-		e, ok := errors.AsType[*config.CorrectionError](err)
-		if !ok || e.Problems[0].Path != name {
+		e, ok := errors.AsType[*config.InvalidError](err)
+		if !ok || e.Problems[0].Field != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := config.CorrectPrice(t.Context(), o.store, good, o.By, december.Add(-time.Second)); !errors.As(err, new(*config.CorrectionError)) {
+	if _, err := config.CorrectPrice(t.Context(), o.store, good, o.By, december.Add(-time.Second)); !errors.As(err, new(*config.InvalidError)) {
 		t.Errorf("the future was corrected: %v", err)
 	}
 	never := good
@@ -217,5 +217,9 @@ func TestACorrectionIsHeldToWhatPricesAre_M15(t *testing.T) {
 	position, err := config.CorrectPrice(t.Context(), o.store, good, o.By, december)
 	if err != nil || position != before.Position+1 {
 		t.Errorf("%d, %v", position, err)
+	}
+	list, err := config.PriceCorrections(t.Context(), o.store, "m@p1")
+	if err != nil || len(list) != 1 || list[0].Position != position || list[0].Actor != "tests" || list[0].Reason != "r" {
+		t.Errorf("%+v, %v", list, err)
 	}
 }

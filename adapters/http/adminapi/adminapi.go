@@ -115,6 +115,8 @@ func (a *API) routes() []route {
 		route{http.MethodPut, "/tenants/{tenant}/keys", a.createKey},
 		route{http.MethodGet, "/tenants/{tenant}/keys/{id}", a.getKey},
 		route{http.MethodDelete, "/tenants/{tenant}/keys/{id}", a.revokeKey},
+		route{http.MethodGet, "/deployments/{id}/price-corrections", a.listCorrections},
+		route{http.MethodPost, "/deployments/{id}/price-corrections", a.correctPrice},
 		route{http.MethodGet, "/snapshot", a.getSnapshot},
 		route{http.MethodGet, "/circuits", a.getCircuits},
 		route{http.MethodGet, "/requests", a.listRequests},
