@@ -55,7 +55,7 @@ func TestLookingAtARequest(t *testing.T) {
 		refused(t, exitFailed, "there is no request", "trail", "019b3c1e-7c1a-7d58-9f3e-0a4c1c1f5b77")
 	})
 	t.Run("rebuild", func(t *testing.T) {
-		for _, name := range []string{"requests", "bills", "budgets"} {
+		for _, name := range []string{"requests", "bills", "budgets", "meter_holds"} {
 			got := decode[rebuilt](t, must(t, "rebuild", name, "--output", "json"))
 			if got.Projection != name || got.Events == 0 {
 				t.Errorf("%s: %+v", name, got)
@@ -70,7 +70,7 @@ func TestLookingAtARequest(t *testing.T) {
 	})
 	t.Run("verify_E4", func(t *testing.T) {
 		v := decode[verified](t, must(t, "verify", "--output", "json"))
-		if !v.OK || v.Chain != nil || len(v.Views) != 2 || len(v.Lives) != 1 || v.Lives[0].Requests != 1 {
+		if !v.OK || v.Chain != nil || len(v.Views) != 3 || len(v.Lives) != 1 || v.Lives[0].Requests != 1 {
 			t.Errorf("got %+v", v)
 		}
 	})
