@@ -16,7 +16,7 @@ func TestNode_P7(t *testing.T) {
 		// left is how many streams the script leaves.
 		left int
 	}{
-		{"chat.test.mjs", 1},
+		{"chat.test.mjs", 1 + len(destinations)},
 		{"responses.test.mjs", len(destinations)},
 		{"messages.test.mjs", len(destinations)},
 		{"ai-sdk.test.mjs", 3 * len(destinations)},

@@ -74,7 +74,15 @@ func TestOpenAIGo_P7(t *testing.T) {
 	}
 	t.Run("one tool", func(t *testing.T) { toolCalls(t, client, "tool", 1) })
 	t.Run("parallel tools", func(t *testing.T) { toolCalls(t, client, "tools", 2) })
-	t.Run("structured output", func(t *testing.T) { structured(t, client) })
+	t.Run("structured output", func(t *testing.T) { structured(t, client, "obeys") })
+	for _, to := range destinations {
+		t.Run("over "+to, func(t *testing.T) {
+			sameAnswerBothWays(t, client, to+"/fails-over")
+			toolCalls(t, client, to+"/tool", 1)
+			toolCalls(t, client, to+"/tools", 2)
+			structured(t, client, to+"/obeys")
+		})
+	}
 	t.Run("image", func(t *testing.T) { image(t, client) })
 	t.Run("models", func(t *testing.T) { listModels(t, client) })
 	t.Run("errors", func(t *testing.T) { callersFaults(t, g) })
@@ -151,8 +159,8 @@ func toolCalls(t *testing.T, client openai.Client, model string, want int) {
 	}
 }
 
-func structured(t *testing.T, client openai.Client) {
-	params := ask("obeys")
+func structured(t *testing.T, client openai.Client, model string) {
+	params := ask(model)
 	params.ResponseFormat.OfJSONSchema = &openai.ResponseFormatJSONSchemaParam{
 		JSONSchema: openai.ResponseFormatJSONSchemaJSONSchemaParam{
 			Name: "weather", Strict: openai.Bool(true), Schema: map[string]any{
