@@ -63,7 +63,6 @@ type BillClosed struct {
 	request.Amounts
 	UnknownAttempts int64 `json:"unknown_attempts"`
 	Lines           int   `json:"lines"`
-	// LinesDigest is the SHA-256 of the bill's lines and adjustments as the tenant's
-	// API shows them.
+	// LinesDigest is a SHA-256 over the bill's lines and adjustments.
 	LinesDigest string `json:"lines_digest"`
 }

@@ -94,10 +94,7 @@ func planClosing(ctx context.Context, tx pgx.Tx, shard int16, tenant, period str
 	}
 	c.Closed = billing.BillClosed{
 		Tenant: tenant, Period: period, Amounts: c.Bill.Amounts, UnknownAttempts: c.Bill.UnknownAttempts,
-		Lines: len(c.Bill.Lines),
-	}
-	if c.Closed.LinesDigest, err = c.Bill.Digest(); err != nil {
-		return c, err
+		Lines: len(c.Bill.Lines), LinesDigest: c.Bill.Digest(),
 	}
 	err = tx.QueryRow(ctx, `
 		select position, (select coalesce(max(position), 0) from bill_corrections)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -164,11 +163,19 @@ func read(ctx context.Context, db Querier, view View, where string, args ...any)
 	return bills, nil
 }
 
-// Digest identifies the bill's lines and adjustments, as the organization sees them.
-func (b Bill) Digest() (string, error) {
-	text, err := json.Marshal([]any{b.Lines, b.Adjustments})
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), err
+// Digest identifies the bill's lines and adjustments. It is written in the log when the
+// bill is closed, so its form is fixed: a field that is shown some day is no part of it.
+func (b Bill) Digest() string {
+	h := sha256.New()
+	for _, l := range b.Lines {
+		fmt.Fprintln(h, "line", l.ID, l.Attempts, l.UnknownAttempts, l.InputTokens, l.CachedInputTokens, l.OutputTokens,
+			int64(l.List), int64(l.Charge), int64(l.ProviderCost), int64(l.Subsidy), int64(l.Surcharge))
+	}
+	for _, a := range b.Adjustments {
+		fmt.Fprintln(h, "adjustment", a.ID, a.Attempts,
+			int64(a.List), int64(a.Charge), int64(a.ProviderCost), int64(a.Subsidy), int64(a.Surcharge))
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
 // Attempt is an attempt of a line with what stands there for it: its settlement and
