@@ -113,3 +113,32 @@ func Billed(ctx context.Context, db Querier, period string) ([]string, error) {
 	slices.Sort(tenants)
 	return tenants, err
 }
+
+// Changed are the closed bills that are not what was said when they were closed, as
+// "tenant/period": none, or something is wrong with the view or the log (M14).
+func Changed(ctx context.Context, pool *pgxpool.Pool) ([]string, error) {
+	changed := []string{}
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, pool, snapshot, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `select tenant, period, lines_digest from bill_closings order by tenant, period`)
+		if err != nil {
+			return err
+		}
+		type closing struct{ Tenant, Period, Digest string }
+		closings, err := pgx.CollectRows(rows, pgx.RowToStructByPos[closing])
+		if err != nil {
+			return err
+		}
+		for _, c := range closings {
+			bill, err := Get(ctx, tx, c.Tenant, c.Period, Caller)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+			if bill.Digest() != c.Digest {
+				changed = append(changed, c.Tenant+"/"+c.Period)
+			}
+		}
+		return nil
+	})
+	return changed, err
+}

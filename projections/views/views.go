@@ -54,6 +54,7 @@ type Store interface {
 
 // Keeper rebuilds and verifies.
 type Keeper struct {
+	pool    *pgxpool.Pool
 	store   Store
 	shards  []int16
 	rebuild *projections.Rebuilder
@@ -64,7 +65,7 @@ func NewKeeper(pool *pgxpool.Pool, store Store, shards ...int16) *Keeper {
 	if len(shards) == 0 {
 		shards = []int16{0}
 	}
-	return &Keeper{store: store, shards: shards, rebuild: projections.NewRebuilder(pool, store, shards...)}
+	return &Keeper{pool: pool, store: store, shards: shards, rebuild: projections.NewRebuilder(pool, store, shards...)}
 }
 
 // Progress tells how far the work on a view has come; see projections.Progress.
@@ -102,6 +103,9 @@ type Report struct {
 	Views []projections.Verification `json:"views"`
 	// Counters does so for the budget counters, by shard.
 	Counters []Counters `json:"counters"`
+	// ChangedBills are closed bills that are not what was said when they were closed
+	// (M14).
+	ChangedBills []string `json:"changed_bills"`
 }
 
 // Counters compares a shard's budget counters with a fold of its log.
@@ -122,7 +126,8 @@ func (c Counters) OK() bool { return c.Live == c.Rebuilt }
 func (r Report) OK() bool {
 	return !slices.ContainsFunc(r.Lives, func(l audit.Report) bool { return !l.OK() }) &&
 		!slices.ContainsFunc(r.Views, func(v projections.Verification) bool { return !v.OK() }) &&
-		!slices.ContainsFunc(r.Counters, func(c Counters) bool { return !c.OK() })
+		!slices.ContainsFunc(r.Counters, func(c Counters) bool { return !c.OK() }) &&
+		len(r.ChangedBills) == 0
 }
 
 // Verify checks every request's life and every view against the log, beside live
@@ -151,7 +156,9 @@ func (k *Keeper) Verify(ctx context.Context, now time.Time, progress Progress) (
 		}
 		report.Views = append(report.Views, v)
 	}
-	return report, nil
+	var err error
+	report.ChangedBills, err = bills.Changed(ctx, k.pool)
+	return report, err
 }
 
 func counting(progress Progress) func(done, total int64) { return named(progress, Budgets) }
