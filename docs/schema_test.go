@@ -41,6 +41,7 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[catalog.Tenant]():      {"id"},
 	reflect.TypeFor[catalog.Alias]():       {"name"},
 	reflect.TypeFor[catalog.RoutingRule](): {"match", "chain"},
+	reflect.TypeFor[catalog.Connection]():  {"id", "provider"},
 	reflect.TypeFor[catalog.TenantChain](): {"model", "chain"},
 	reflect.TypeFor[catalog.Budget]():      {"scope", "per"},
 }

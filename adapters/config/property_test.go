@@ -114,7 +114,9 @@ func drawObjects(t *rapid.T) catalog.Objects {
 		o.Classes = []catalog.Class{{Name: "vision", Chain: drawNames(t)}}
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "tenants") {
-		o.Tenants = append(o.Tenants, drawTenant(t, fmt.Sprintf("tenant-%d", i)))
+		tenant := drawTenant(t, fmt.Sprintf("tenant-%d", i))
+		drawOwn(t, &tenant, o)
+		o.Tenants = append(o.Tenants, tenant)
 	}
 	return o
 }
@@ -132,9 +134,16 @@ func drawProvider(t *rapid.T, id string) catalog.Provider {
 	}
 	p.BaseURL = "https://" + id + ".example.test/v1"
 	for i := range rapid.IntRange(0, 3).Draw(t, "keys") {
-		p.Keys = append(p.Keys, catalog.ProviderKey{ID: fmt.Sprintf("k%d", i), Env: fmt.Sprintf("KEY_%d", i)})
+		p.Keys = append(p.Keys, drawKey(t, i))
 	}
 	return p
+}
+
+func drawKey(t *rapid.T, i int) catalog.ProviderKey {
+	if rapid.Bool().Draw(t, "stored") {
+		return catalog.ProviderKey{ID: fmt.Sprintf("k%d", i), Stored: true}
+	}
+	return catalog.ProviderKey{ID: fmt.Sprintf("k%d", i), Env: fmt.Sprintf("KEY_%d", i)}
 }
 
 func drawDeployment(t *rapid.T, id, provider string) catalog.Deployment {
@@ -209,6 +218,28 @@ func drawTenant(t *rapid.T, id string) catalog.Tenant {
 		tenant.Budgets = append(tenant.Budgets, b)
 	}
 	return tenant
+}
+
+// drawOwn gives a tenant connections, and chains of its own that name them.
+func drawOwn(t *rapid.T, tenant *catalog.Tenant, o catalog.Objects) {
+	for i := range rapid.IntRange(0, 2).Draw(t, "connections") {
+		c := catalog.Connection{ID: fmt.Sprintf("own-%d", i), Provider: rapid.SampledFrom(o.Providers).Draw(t, "of").ID}
+		if c.Stored = rapid.Bool().Draw(t, "stored"); !c.Stored {
+			c.Env = "OWN_KEY"
+		}
+		tenant.Connections = append(tenant.Connections, c)
+	}
+	for _, m := range o.Models {
+		var chain []catalog.Rung
+		for _, c := range tenant.Connections {
+			if rapid.Bool().Draw(t, "named") {
+				chain = append(chain, catalog.Rung{Connection: c.ID})
+			}
+		}
+		if len(chain) > 0 {
+			tenant.Chains = append(tenant.Chains, catalog.TenantChain{Model: m.Slug, Chain: append(chain, m.Chain...)})
+		}
+	}
 }
 
 func drawNames(t *rapid.T) []string {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
@@ -9,6 +10,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
+	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
 )
 
@@ -59,6 +61,10 @@ func (w *walker) caller() string { return w.in.Key.Tenant + "/" + w.in.Key.ID }
 // retries, another on every other rung (I4).
 func (w *walker) upstreamKey(call *walk.Call) string {
 	key := w.id + "-" + call.Rung.Deployment.ID
+	if call.Rung.Owner == request.Workspace {
+		// The operator's rung may go to the same deployment, on another account.
+		key += "-own-" + strconv.Itoa(call.Rung.Index)
+	}
 	if call.WithoutSeals {
 		// A repaired request is another one (K5): a provider would take it for a misuse
 		// of the key.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/circuit"
+	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
 )
 
@@ -116,11 +117,15 @@ func New(c Config) *Registry {
 }
 
 func identityOf(r *walk.Rung, credential string) circuit.Identity {
-	return circuit.Identity{
+	id := circuit.Identity{
 		Deployment: r.Deployment.ID, UpstreamModel: r.Deployment.UpstreamModel,
 		Provider: r.Provider.ID, Protocol: string(r.Provider.Protocol), BaseURL: r.Provider.BaseURL, Region: r.Provider.Region,
 		Credential: credential,
 	}
+	if r.Owner == request.Workspace {
+		id.Connection = credential
+	}
+	return id
 }
 
 func (r *Registry) shardOf(id string) *shard {

@@ -366,3 +366,37 @@ func TestAProviderWithoutKeysIsCalledWithoutOne(t *testing.T) {
 		t.Errorf("credentials %+v", creds)
 	}
 }
+
+// What happens on an organization's own credential stays there: neither the operator's
+// keys on the same deployment nor another organization's connection are touched, by
+// whatever circuit; and a caller is not told of it.
+//
+// Rules: W6, H1, H5, H6.
+func TestConnectionsHaveRoutesOfTheirOwn_W6_H6(t *testing.T) {
+	own := func(tenant string) *walk.Rung {
+		r := rung("d", "p", "http://p.test")
+		r.Owner, r.Provider.Keys = request.Workspace, []catalog.ProviderKey{{ID: tenant + "/own"}}
+		return r
+	}
+	for name, f := range map[string]*failure.Failure{"down": down, "credential": badKey, "funds": brokeKey, "throttle": throttled(time.Minute)} {
+		r := newRegistry()
+		acme, other, paid := own("acme"), own("other"), rung("d", "p", "http://p.test")
+		for range 2 { // failures_to_open
+			r.Observe(acme, "acme/own", "acme/key", f, at(0))
+		}
+		if v := r.Claim(acme, "acme/own", walk.Ordinary, at(1)); v.Skip == "" {
+			t.Errorf("%s: the connection itself is called again", name)
+		}
+		if v := r.Claim(other, "other/own", walk.Ordinary, at(1)); v.Skip != "" {
+			t.Errorf("%s: another's connection is skipped: %+v", name, v)
+		}
+		if v := r.Claim(paid, "k1", walk.Ordinary, at(1)); v.Skip != "" {
+			t.Errorf("%s: the operator's key is skipped: %+v", name, v)
+		}
+		for _, c := range r.Open(at(1)) {
+			if c.Tenant != "acme" {
+				t.Errorf("%s: open for %q: %+v", name, c.Tenant, c)
+			}
+		}
+	}
+}

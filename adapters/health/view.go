@@ -1,6 +1,7 @@
 package health
 
 import (
+	"strings"
 	"time"
 
 	"github.com/sluice-gateway/sluice/domain/circuit"
@@ -18,6 +19,8 @@ type Circuit struct {
 	Cause    string        `json:"cause"`
 	// Masked hides the provider from callers, never from the operator (X1).
 	Masked bool `json:"-"`
+	// Tenant is whose connection it is about; empty for what all share.
+	Tenant string `json:"-"`
 }
 
 // Open lists the circuits that are not closed, in a fixed order (H9).
@@ -36,10 +39,19 @@ func (r *Registry) Open(now time.Time) []Circuit {
 	for i, v := range views {
 		list[i] = Circuit{
 			Kind: v.Kind, Provider: v.Provider, Model: v.Model, State: v.State,
-			Until: v.Until.UTC(), Cause: string(v.Cause.Class), Masked: v.Masked,
+			Until: v.Until.UTC(), Cause: string(v.Cause.Class), Masked: v.Masked, Tenant: tenantOf(v.Credential),
 		}
 	}
 	return list
+}
+
+// tenantOf reads the key of a connection, TENANT/CONNECTION.
+func tenantOf(credential string) string {
+	tenant, _, own := strings.Cut(credential, "/")
+	if !own {
+		return ""
+	}
+	return tenant
 }
 
 // entries are all circuits at one moment. Looking at each of them happens without

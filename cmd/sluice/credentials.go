@@ -32,24 +32,29 @@ func newCredentials() *cobra.Command {
 
 func newCredentialsSet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "set PROVIDER KEY",
-		Short: "Store a provider's key, read from standard input",
-		Long: "The configuration has to say `stored: true` of the key first. The secret is read from\n" +
+		Use:   "set PROVIDER KEY | set --tenant TENANT CONNECTION",
+		Short: "Store the credential of a provider or a connection, read from standard input",
+		Long: "The configuration has to say `stored: true` of it first. The secret is read from\n" +
 			"standard input, because arguments can be seen by everyone on the machine; it is sealed\n" +
 			"under SLUICE_MASTER_KEY and takes the place of the one before. Workers use it as soon\n" +
 			"as they hear of it, within 15 s at the latest.",
-		Example: "  sluice credentials set anthropic-main k1 < key.txt",
-		Args:    cobra.ExactArgs(2),
+		Example: "  sluice credentials set anthropic-main k1 < key.txt\n" +
+			"  sluice credentials set --tenant acme own-key < key.txt",
+		Args: cobra.RangeArgs(1, 2),
 	}
 	output := addOutput(cmd)
+	named := addCredentialOf(cmd)
 	cmd.RunE = running(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		of, err := named(args)
+		if err != nil {
+			return err
+		}
 		// One byte more than is taken, so that a longer one is refused and not cut.
 		secret, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), config.MaxSecretBytes+1))
 		if err != nil {
 			return errors.New("standard input cannot be read")
 		}
 		return withVault(ctx, func(ctx context.Context, log *eventstore.Store, vault *secrets.Vault) error {
-			of := catalog.CredentialOf{Provider: args[0], Key: args[1]}
 			held, err := config.StoreCredential(ctx, log, vault, of, secrets.Secret(secret), byOperator(), time.Now())
 			if err != nil {
 				return err
@@ -62,6 +67,20 @@ func newCredentialsSet() *cobra.Command {
 		})
 	})
 	return cmd
+}
+
+// addCredentialOf gives a command its --tenant and reads what it is about.
+func addCredentialOf(cmd *cobra.Command) func(args []string) (catalog.CredentialOf, error) {
+	tenant := cmd.Flags().String("tenant", "", "the organization whose connection it is")
+	return func(args []string) (catalog.CredentialOf, error) {
+		switch {
+		case *tenant != "" && len(args) == 1:
+			return catalog.CredentialOf{Tenant: *tenant, Key: args[0]}, nil
+		case *tenant == "" && len(args) == 2:
+			return catalog.CredentialOf{Provider: args[0], Key: args[1]}, nil
+		}
+		return catalog.CredentialOf{}, usagef("name a provider and its key, or --tenant and its connection")
+	}
 }
 
 func ending(held catalog.StoredCredential) string {
@@ -102,17 +121,22 @@ func newCredentialsList() *cobra.Command {
 
 func newCredentialsDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "delete PROVIDER KEY",
+		Use:   "delete PROVIDER KEY | delete --tenant TENANT CONNECTION",
 		Short: "Delete a stored credential",
 		Long: "Always possible, whatever chain needs it: its routes are skipped from then on, and\n" +
 			"nothing takes their place that was not configured.",
-		Example: "  sluice credentials delete anthropic-main k1",
-		Args:    cobra.ExactArgs(2),
+		Example: "  sluice credentials delete anthropic-main k1\n" +
+			"  sluice credentials delete --tenant acme own-key",
+		Args: cobra.RangeArgs(1, 2),
 	}
 	output := addOutput(cmd)
+	named := addCredentialOf(cmd)
 	cmd.RunE = running(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		of, err := named(args)
+		if err != nil {
+			return err
+		}
 		return withVault(ctx, func(ctx context.Context, log *eventstore.Store, vault *secrets.Vault) error {
-			of := catalog.CredentialOf{Provider: args[0], Key: args[1]}
 			if err := config.DeleteCredential(ctx, log, vault, of, byOperator(), time.Now()); err != nil {
 				return err
 			}

@@ -109,5 +109,6 @@ func TestCredentialsAreRefused_Z2(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
 		}
 	}
-	refused(t, exitUsage, "accepts 2 arg", "credentials", "set", "up")
+	refused(t, exitUsage, "name a provider and its key", "credentials", "delete", "--tenant", "acme", "up", "k1")
+	refused(t, exitUsage, "name a provider and its key", "credentials", "set", "up")
 }

@@ -29,16 +29,16 @@ const (
 	unusableCredential = "credential_missing"
 )
 
-// JudgeChain tells the state of a chain and of each of its rungs. held reports
-// whether a provider's key is at hand; a provider without keys needs none.
-func JudgeChain(o Objects, chain []Rung, held func(p *Provider, keyID string) bool) (ChainState, []RungState) {
+// JudgeChain tells the state of a chain and of each of its rungs: the operator's for
+// a model, or with a tenant that organization's own. held reports whether a provider's key is at hand; a provider without keys needs none.
+func JudgeChain(o Objects, tenant, model string, chain []Rung, held func(p *Provider, keyID string) bool) (ChainState, []RungState) {
 	if len(chain) == 0 {
 		return EmptyChain, []RungState{}
 	}
 	state, decided := UnavailableChain, false
 	rungs := make([]RungState, len(chain))
 	for i, r := range chain {
-		rungs[i] = RungState{Rung: r, Unusable: unusable(o, r, held)}
+		rungs[i] = RungState{Rung: r, Unusable: unusable(o, tenant, model, r, held)}
 		if decided || rungs[i].Unusable != "" {
 			continue
 		}
@@ -52,18 +52,14 @@ func JudgeChain(o Objects, chain []Rung, held func(p *Provider, keyID string) bo
 	return state, rungs
 }
 
-func unusable(o Objects, r Rung, held func(*Provider, string) bool) string {
+func unusable(o Objects, tenant, model string, r Rung, held func(*Provider, string) bool) string {
 	if r.Model != "" {
 		if _, ok := find(o.Models, ObjectID{Kind: KindModel, Name: r.Model}); !ok {
 			return unusableUnresolved
 		}
 		return ""
 	}
-	d, ok := find(o.Deployments, ObjectID{Kind: KindDeployment, Name: r.Deployment})
-	if !ok {
-		return unusableUnresolved
-	}
-	p, ok := find(o.Providers, ObjectID{Kind: KindProvider, Name: d.Provider})
+	p, ok := o.providerOf(tenant, model, r)
 	if !ok {
 		return unusableUnresolved
 	}
@@ -76,4 +72,33 @@ func unusable(o Objects, r Rung, held func(*Provider, string) bool) string {
 		return ""
 	}
 	return unusableCredential
+}
+
+// providerOf is the provider that a direct rung calls, with the keys it is called
+// with; none if the rung leads nowhere.
+func (o Objects) providerOf(tenant, model string, r Rung) (Provider, bool) {
+	if r.Connection == "" {
+		d, ok := find(o.Deployments, ObjectID{Kind: KindDeployment, Name: r.Deployment})
+		if !ok {
+			return Provider{}, false
+		}
+		return find(o.Providers, ObjectID{Kind: KindProvider, Name: d.Provider})
+	}
+	t, _ := find(o.Tenants, ObjectID{Kind: KindTenant, Name: tenant})
+	c, ok := t.Connection(r.Connection)
+	if !ok {
+		return Provider{}, false
+	}
+	p, ok := find(o.Providers, ObjectID{Kind: KindProvider, Name: c.Provider})
+	m, _ := find(o.Models, ObjectID{Kind: KindModel, Name: model})
+	byID := func(id string) *Deployment {
+		if d, ok := find(o.Deployments, ObjectID{Kind: KindDeployment, Name: id}); ok {
+			return &d
+		}
+		return nil
+	}
+	if !ok || deploymentOn(p.ID, &m, byID) == nil {
+		return Provider{}, false
+	}
+	return *c.through(p, t.ID), true
 }

@@ -24,7 +24,7 @@ func TestChainStates_C5_C6(t *testing.T) {
 		{"nothing is there", []catalog.Rung{{Deployment: "gone"}}, true, catalog.UnavailableChain, "unresolved"},
 		{"the second serves", []catalog.Rung{{Deployment: "gone"}, {Deployment: "a@west"}}, true, catalog.AvailableChain, "unresolved"},
 	} {
-		state, rungs := catalog.JudgeChain(fixture(), c.chain, func(*catalog.Provider, string) bool { return c.held })
+		state, rungs := catalog.JudgeChain(fixture(), "", "b", c.chain, func(*catalog.Provider, string) bool { return c.held })
 		if state != c.want || len(rungs) != len(c.chain) {
 			t.Errorf("%s: %s %+v, want %s", c.name, state, rungs, c.want)
 		}

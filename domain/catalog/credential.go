@@ -98,6 +98,11 @@ func (s *State) forgetCredentials(stream string) {
 
 // Stores reports whether the configuration says that this credential is stored.
 func (o Objects) Stores(of CredentialOf) bool {
+	if of.Tenant != "" {
+		t, _ := find(o.Tenants, ObjectID{Kind: KindTenant, Name: of.Tenant})
+		c, _ := t.Connection(of.Key)
+		return c.Stored
+	}
 	p, _ := find(o.Providers, ObjectID{Kind: KindProvider, Name: of.Provider})
 	return slices.ContainsFunc(p.Keys, func(k ProviderKey) bool { return k.ID == of.Key && k.Stored })
 }

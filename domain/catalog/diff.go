@@ -84,8 +84,8 @@ type ModelChain struct {
 	Chain []Rung `json:"chain"`
 }
 
-// TenantAlias, TenantRule, TenantBudget and ChainOverride are a tenant's objects with their
-// owner.
+// TenantAlias, TenantRule, TenantBudget, TenantConnection and ChainOverride are a
+// tenant's objects with their owner.
 type (
 	TenantAlias struct {
 		Tenant string `json:"-"`
@@ -98,6 +98,10 @@ type (
 	TenantBudget struct {
 		Tenant string `json:"-"`
 		Budget
+	}
+	TenantConnection struct {
+		Tenant string `json:"-"`
+		Connection
 	}
 	ChainOverride struct {
 		Tenant string `json:"-"`
@@ -129,7 +133,7 @@ func entities(o Objects) []entity {
 	for _, t := range o.Tenants {
 		id := t.ID
 		owned := ownedBy(t)
-		t.Aliases, t.RoutingRules, t.Budgets, t.Chains = nil, nil, nil, nil
+		t.Aliases, t.RoutingRules, t.Budgets, t.Connections, t.Chains = nil, nil, nil, nil, nil
 		add(tenantStream(id), KindTenant, id, t)
 		for _, v := range owned {
 			of := Identify(v)
@@ -176,6 +180,8 @@ func eventsFor(before, after any) []any {
 		return []any{RoutingRuleDefined{Tenant: after.Tenant, Rule: after.RoutingRule}}
 	case TenantBudget:
 		return []any{BudgetSet{Tenant: after.Tenant, Budget: after.Budget}}
+	case TenantConnection:
+		return []any{ConnectionDefined{Tenant: after.Tenant, Connection: after.Connection}}
 	case ChainOverride:
 		return []any{ChainReplaced{Owner: after.Tenant, Model: after.Model, Chain: after.Chain}}
 	}
@@ -233,6 +239,8 @@ func removal(before any) []any {
 		return []any{RoutingRuleRemoved{Tenant: before.Tenant, Match: before.Match}}
 	case TenantBudget:
 		return []any{BudgetRemoved{Tenant: before.Tenant, Scope: before.Scope, Unit: before.Unit(), Per: before.Per}}
+	case TenantConnection:
+		return []any{ConnectionRemoved{Tenant: before.Tenant, Connection: before.ID}}
 	case ChainOverride:
 		return []any{ChainReplaced{Owner: before.Tenant, Model: before.Model, Chain: []Rung{}}}
 	}

@@ -71,6 +71,9 @@ func ownedBy(t Tenant) []any {
 	for _, b := range t.Budgets {
 		list = append(list, TenantBudget{t.ID, b})
 	}
+	for _, c := range t.Connections {
+		list = append(list, TenantConnection{t.ID, c})
+	}
 	for _, c := range t.Chains {
 		list = append(list, ChainOverride{t.ID, c})
 	}
@@ -109,6 +112,8 @@ func (o Objects) With(value any) (Objects, error) {
 				t.RoutingRules = replaced(t.RoutingRules, v.RoutingRule, func(r RoutingRule) bool { return r.Match == v.Match })
 			case TenantBudget:
 				t.Budgets = replaced(t.Budgets, v.Budget, func(b Budget) bool { return b.ID() == v.ID() })
+			case TenantConnection:
+				t.Connections = replaced(t.Connections, v.Connection, func(c Connection) bool { return c.ID == v.ID })
 			case ChainOverride:
 				t.Chains = replaced(t.Chains, v.TenantChain, func(c TenantChain) bool { return c.Model == v.Model })
 			}
@@ -137,6 +142,7 @@ func (o Objects) Without(id ObjectID) (Objects, error) {
 		return o.ofTenant(id, func(t *Tenant) {
 			t.Aliases = removed(t.Aliases, func(a Alias) bool { return Identify(TenantAlias{t.ID, a}) == id })
 			t.RoutingRules = removed(t.RoutingRules, func(r RoutingRule) bool { return Identify(TenantRule{t.ID, r}) == id })
+			t.Connections = removed(t.Connections, func(c Connection) bool { return Identify(TenantConnection{t.ID, c}) == id })
 			t.Chains = removed(t.Chains, func(c TenantChain) bool { return Identify(ChainOverride{t.ID, c}) == id })
 			t.Budgets = removed(t.Budgets, func(b Budget) bool { return Identify(TenantBudget{t.ID, b}) == id })
 		})
@@ -200,7 +206,7 @@ func (s *State) RevisionOf(id ObjectID) int64 {
 }
 
 // RevisionOfAll is the revision of a tenant's whole list of aliases, rules,
-// budgets or chains, those that were removed included.
+// budgets, connections or chains, those that were removed included.
 func (s *State) RevisionOfAll(kind Kind, tenant string) int64 {
 	prefix := ObjectID{Kind: kind, Tenant: tenant}.Stream()
 	var sum int64

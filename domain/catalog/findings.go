@@ -82,6 +82,8 @@ func locateOwned(t Tenant, path string) (value any, field string) {
 			return TenantRule{t.ID, t.RoutingRules[i]}, rest
 		case "budgets":
 			return TenantBudget{t.ID, t.Budgets[i]}, rest
+		case "connections":
+			return TenantConnection{t.ID, t.Connections[i]}, rest
 		case "chains":
 			return ChainOverride{t.ID, t.Chains[i]}, rest
 		}

@@ -60,6 +60,10 @@ func (s *State) object(id ObjectID) any {
 		if b, ok := s.budgets[id.Stream()]; ok {
 			return TenantBudget{b.tenant, b.value}
 		}
+	case KindConnection:
+		if c, ok := s.connections[id.Stream()]; ok {
+			return TenantConnection{c.tenant, c.value}
+		}
 	case KindTenantChain:
 		if c, ok := s.overrides[id.Stream()]; ok {
 			return ChainOverride{c.tenant, c.value}
@@ -108,7 +112,7 @@ func Revert(now Objects, id ObjectID, history, chain []Version, to int64) (Objec
 	case Tenant:
 		t, _ := find(now.Tenants, id)
 		object.Aliases, object.RoutingRules, object.Budgets = t.Aliases, t.RoutingRules, t.Budgets
-		object.Chains = t.Chains
+		object.Connections, object.Chains = t.Connections, t.Chains
 		return now.With(object)
 	default:
 		return now.With(object)

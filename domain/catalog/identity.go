@@ -21,6 +21,7 @@ const (
 	KindAlias       Kind = "alias"
 	KindRoutingRule Kind = "routing_rule"
 	KindBudget      Kind = "budget"
+	KindConnection  Kind = "connection"
 	KindTenantChain Kind = "tenant_chain"
 	KindKey         Kind = "key"
 )
@@ -29,20 +30,21 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindProvider, KindDeployment, KindModel, KindChain, KindClass,
-		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindTenantChain, KindKey,
+		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindKey,
 	}
 }
 
 // owned reports whether objects of the kind belong to a tenant.
 func (k Kind) owned() bool { return slices.Contains(ownedKinds, k) }
 
-var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindTenantChain}
+var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain}
 
 // ObjectID names one object by its canonical id, within its kind: a model and an
 // alias of the same name are never taken for each other (C8).
 type ObjectID struct {
 	Kind Kind
-	// Tenant is the owner of an alias, a rule, a budget or a chain of its own; empty for other kinds.
+	// Tenant is the owner of an alias, a rule, a budget, a connection or a chain of its
+	// own; empty for other kinds.
 	Tenant string
 	// Name is the id, slug, name or match; a budget's is Budget.ID.
 	Name string
@@ -77,6 +79,8 @@ func (id ObjectID) Stream() string {
 		return ruleStream(id.Tenant, id.Name)
 	case KindBudget:
 		return budgetStream(id.Tenant, id.Name)
+	case KindConnection:
+		return connectionStream(id.Tenant, id.Name)
 	case KindTenantChain:
 		return chainStream(id.Tenant, id.Name)
 	case KindKey:
@@ -115,7 +119,7 @@ func ParseObjectID(text string) (ObjectID, error) {
 }
 
 // Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tenant,
-// TenantAlias, TenantRule, TenantBudget or ChainOverride.
+// TenantAlias, TenantRule, TenantBudget, TenantConnection or ChainOverride.
 func Identify(value any) ObjectID {
 	switch v := value.(type) {
 	case Provider:
@@ -136,6 +140,8 @@ func Identify(value any) ObjectID {
 		return ObjectID{Kind: KindRoutingRule, Tenant: v.Tenant, Name: v.Match}
 	case TenantBudget:
 		return ObjectID{Kind: KindBudget, Tenant: v.Tenant, Name: v.ID()}
+	case TenantConnection:
+		return ObjectID{Kind: KindConnection, Tenant: v.Tenant, Name: v.ID}
 	case ChainOverride:
 		return ObjectID{Kind: KindTenantChain, Tenant: v.Tenant, Name: v.Model}
 	}

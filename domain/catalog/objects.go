@@ -213,6 +213,7 @@ type Tenant struct {
 	Aliases           []Alias       `json:"aliases,omitempty"`
 	RoutingRules      []RoutingRule `json:"routing_rules,omitempty"`
 	Budgets           []Budget      `json:"budgets,omitempty"`
+	Connections       []Connection  `json:"connections,omitempty"`
 	Chains            []TenantChain `json:"chains,omitempty"`
 	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
 	Retention         Retention     `json:"retention,omitzero"`

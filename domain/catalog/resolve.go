@@ -38,12 +38,20 @@ type Plan struct {
 
 // Stage is one uninterrupted run of rungs of one model. A model whose chain holds
 // a reference has a stage before it and one after it, so that whatever reorders
-// rungs inside a stage can never move one across a reference (N19).
+// rungs inside a stage can never move one across a reference (N19). Nor can it move a
+// rung that is paid on the operator's account before one of the organization's own.
 type Stage struct {
 	Model *Model
 	// Policy is the model's own, defaults filled in, also with a single rung (N20).
 	Policy Policy
-	Rungs  []Candidate
+	// Position counts the places of a chain of names; a name alone is one place.
+	Position int
+	// Referred is set where the position's chain came here by a reference to another
+	// model: it cannot serve in the place of the model's own rungs (C6).
+	Referred bool
+	// Override is set where the position's chain is the organization's own.
+	Override bool
+	Rungs    []Candidate
 }
 
 // Candidate is one rung of a plan.
@@ -120,6 +128,8 @@ type tenantNames struct {
 	aliases map[string]*Model
 	// own are the models whose chain is the tenant's own (C4).
 	own map[string]*Model
+	// connections are the providers as they are called with the tenant's credentials.
+	connections map[string]*Provider
 }
 
 func (s *Snapshot) resolveClass(ask Ask, class string, tenant *tenantNames) (Plan, error) {
@@ -158,8 +168,9 @@ func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames) (P
 // and a chain of which nothing is left is not found.
 func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames) (Plan, error) {
 	plan := Plan{RequestedModel: ask.Name}
-	x := expansion{snapshot: s, own: tenant.own, visited: map[string]bool{}}
-	for _, p := range positions {
+	x := expansion{snapshot: s, own: tenant.own, connections: tenant.connections, visited: map[string]bool{}}
+	for i, p := range positions {
+		x.position, x.root = i, p.model
 		switch {
 		case p.model == nil:
 			x.unresolved(p.name)
@@ -198,10 +209,15 @@ type expansion struct {
 	// own are the models whose chain is the asking organization's own. It takes the
 	// place of the operator's whole: what it cannot serve is never served by the
 	// inherited one (C6).
-	own     map[string]*Model
-	visited map[string]bool
-	stages  []Stage
-	rungs   int
+	own         map[string]*Model
+	connections map[string]*Provider
+	visited     map[string]bool
+	stages      []Stage
+	rungs       int
+	// position and root are the place of the chain of names that is expanded, and its
+	// model; root is nil where no request asks.
+	position int
+	root     *Model
 }
 
 func (x *expansion) expand(m *Model) error {
@@ -216,7 +232,11 @@ func (x *expansion) expand(m *Model) error {
 		candidate := Candidate{Index: x.rungs, Rung: rung}
 		x.rungs++
 		if rung.Model == "" {
-			rungs = append(rungs, x.reach(candidate))
+			if len(rungs) > 0 && (rung.Connection != "") != (rungs[0].Rung.Connection != "") {
+				x.add(m, rungs)
+				rungs = nil
+			}
+			rungs = append(rungs, x.reach(candidate, m))
 			continue
 		}
 		// A reference ends the stage, whether it is followed or not (N19).
@@ -253,7 +273,10 @@ func (x *expansion) follow(m *Model) error {
 // reach finds the deployment and the provider of a direct rung. One that has
 // disappeared since the chain was written is a skip with a reason, never a reason
 // to call something else.
-func (x *expansion) reach(c Candidate) Candidate {
+func (x *expansion) reach(c Candidate, m *Model) Candidate {
+	if c.Rung.Connection != "" {
+		return x.connect(c, m)
+	}
 	deployment := x.snapshot.deployments[c.Rung.Deployment]
 	if deployment == nil {
 		c.Skip = SkipUnresolved
@@ -268,6 +291,22 @@ func (x *expansion) reach(c Candidate) Candidate {
 	return c
 }
 
+// connect finds the provider of a connection's rung, with the connection's credential,
+// and the deployment that says how the model is called there.
+func (x *expansion) connect(c Candidate, m *Model) Candidate {
+	provider := x.connections[c.Rung.Connection]
+	if provider != nil {
+		byID := func(id string) *Deployment { return x.snapshot.deployments[id] }
+		c.Deployment = deploymentOn(provider.ID, x.snapshot.models[m.Slug], byID)
+	}
+	if c.Deployment == nil {
+		c.Skip = SkipUnresolved
+		return c
+	}
+	c.Provider = provider
+	return c
+}
+
 // unresolved records a position of a chain that names nothing (N7).
 func (x *expansion) unresolved(name string) {
 	x.lone(&Model{Slug: name}, SkipUnresolved)
@@ -279,11 +318,14 @@ func (x *expansion) repeated(m *Model) { x.lone(m, SkipModelAlreadyVisited) }
 func (x *expansion) lone(m *Model, skip string) {
 	c := Candidate{Index: x.rungs, Rung: Rung{Model: m.Slug}, Skip: skip}
 	x.rungs++
-	x.stages = append(x.stages, Stage{Model: m, Rungs: []Candidate{c}})
+	x.stages = append(x.stages, Stage{Model: m, Position: x.position, Rungs: []Candidate{c}})
 }
 
 func (x *expansion) add(m *Model, rungs []Candidate) {
 	if len(rungs) > 0 {
-		x.stages = append(x.stages, Stage{Model: m, Policy: x.snapshot.policies[m.Slug], Rungs: rungs})
+		x.stages = append(x.stages, Stage{
+			Model: m, Policy: x.snapshot.policies[m.Slug], Rungs: rungs, Position: x.position,
+			Referred: x.root != nil && m.Slug != x.root.Slug, Override: x.root != nil && x.own[x.root.Slug] != nil,
+		})
 	}
 }

@@ -125,6 +125,15 @@ func (s *Snapshot) nameTenants() {
 				names.rules[r.Match] = r.Chain
 			}
 		}
+		for _, c := range t.Connections {
+			// Of a provider that is gone, there is nothing to call.
+			if p := s.providers[c.Provider]; p != nil {
+				if names.connections == nil {
+					names.connections = make(map[string]*Provider, len(t.Connections))
+				}
+				names.connections[c.ID] = c.through(*p, t.ID)
+			}
+		}
 		for _, c := range t.Chains {
 			// Of a model that is gone, the chain is nobody's.
 			if m := s.models[c.Model]; m != nil {

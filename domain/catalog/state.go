@@ -39,6 +39,7 @@ type State struct {
 	aliases     map[string]owned[Alias]
 	rules       map[string]owned[RoutingRule]
 	budgets     map[string]owned[Budget]
+	connections map[string]owned[Connection]
 	overrides   map[string]owned[TenantChain]
 	keys        map[string]Key
 	credentials map[CredentialOf]StoredCredential
@@ -65,6 +66,7 @@ func NewState() *State {
 		aliases:     map[string]owned[Alias]{},
 		rules:       map[string]owned[RoutingRule]{},
 		budgets:     map[string]owned[Budget]{},
+		connections: map[string]owned[Connection]{},
 		overrides:   map[string]owned[TenantChain]{},
 		keys:        map[string]Key{},
 		credentials: map[CredentialOf]StoredCredential{},
@@ -117,6 +119,11 @@ func (s *State) Fold(r Recorded) {
 		s.budgets[r.Stream] = owned[Budget]{e.Tenant, e.Budget}
 	case BudgetRemoved:
 		delete(s.budgets, r.Stream)
+	case ConnectionDefined:
+		s.connections[r.Stream] = owned[Connection]{e.Tenant, e.Connection}
+	case ConnectionRemoved:
+		delete(s.connections, r.Stream)
+		s.forgetCredentials(r.Stream)
 	case KeyCreated:
 		s.keys[e.Key.ID] = e.Key
 	case KeyRevoked:
@@ -213,10 +220,10 @@ func (s *State) Objects() Objects {
 		o.Models = append(o.Models, m)
 	}
 	aliases, rules, budgets := byTenant(s.aliases), byTenant(s.rules), byTenant(s.budgets)
-	overrides := byTenant(s.overrides)
+	connections, overrides := byTenant(s.connections), byTenant(s.overrides)
 	for id, t := range s.tenants {
 		t.Aliases, t.RoutingRules, t.Budgets = aliases[id], rules[id], budgets[id]
-		t.Chains = overrides[id]
+		t.Connections, t.Chains = connections[id], overrides[id]
 		o.Tenants = append(o.Tenants, t)
 	}
 	return o.Canonical()
@@ -274,6 +281,7 @@ func (o Objects) Canonical() Objects {
 			t.Aliases[j].Capabilities = set(t.Aliases[j].Capabilities)
 		}
 		t.RoutingRules = sorted(t.RoutingRules, func(r RoutingRule) string { return r.Match })
+		t.Connections = sorted(t.Connections, func(c Connection) string { return c.ID })
 		t.Chains = sorted(t.Chains, func(c TenantChain) string { return c.Model })
 		t.Budgets = sorted(t.Budgets, Budget.ID)
 		for j := range t.Budgets {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -24,11 +25,11 @@ func (v *validation) model(path string, m Model) {
 			v.fail(path+".equivalence.on", "is not a date like 2026-11-01")
 		}
 	}
-	v.chain(path, m)
+	v.chain(path, m, nil)
 }
 
-// chain checks N15 and N16.
-func (v *validation) chain(path string, m Model) {
+// chain checks N15 and N16. owner is nil for an operator's chain.
+func (v *validation) chain(path string, m Model, owner *Tenant) {
 	if len(m.Chain) == 0 {
 		v.fail(path+".chain", "is empty: a model needs at least one deployment")
 	}
@@ -36,7 +37,7 @@ func (v *validation) chain(path string, m Model) {
 		v.fail(path+".chain", "has more than %d rungs", MaxRungs)
 		return
 	}
-	direct, references := map[string]bool{}, 0
+	direct, references := map[Rung]bool{}, 0
 	for i, rung := range m.Chain {
 		p := path + "." + at("chain", i)
 		switch targets := rung.targets(); {
@@ -47,14 +48,14 @@ func (v *validation) chain(path string, m Model) {
 		case rung.Deployment != "":
 			v.directRung(p+".deployment", m, rung.Deployment, direct)
 		case rung.Connection != "":
-			// Connections arrive with organizations' own credentials; until then a rung
-			// that names one could only ever be skipped.
-			v.fail(p+".connection", "connection %s does not exist", shown(rung.Connection))
+			v.connectionRung(p+".connection", owner, rung.Connection, direct)
 		default:
 			references++
 			v.reference(p+".model", m, rung.Model, len(direct), references)
 		}
 	}
+	// A connection reaches one of the deployments that the operator's chain certifies.
+	maps.DeleteFunc(direct, func(r Rung, _ bool) bool { return r.Connection != "" })
 	if len(direct) > 1 && m.Equivalence == nil {
 		v.fail(path+".equivalence", "is missing: a pool of %d deployments needs an operator's certification that they are one model", len(direct))
 	}
@@ -70,14 +71,31 @@ func (r Rung) targets() int {
 	return n
 }
 
-func (v *validation) directRung(path string, m Model, deployment string, direct map[string]bool) {
+// connectionRung lets only an organization's own chain name a connection, and only
+// its own. Whether the model can be reached through it is judged when it is called:
+// an operator may change the model's deployments whatever organizations wrote.
+func (v *validation) connectionRung(path string, owner *Tenant, connection string, direct map[Rung]bool) {
+	rung := Rung{Connection: connection}
+	if owner == nil {
+		v.fail(path, "only an organization's own chain may name a connection")
+	} else if _, ok := owner.Connection(connection); !ok {
+		v.fail(path, "connection %s does not exist", shown(connection))
+	}
+	if direct[rung] {
+		v.fail(path, "connection %s stands in this chain twice", shown(connection))
+	}
+	direct[rung] = true
+}
+
+func (v *validation) directRung(path string, m Model, deployment string, direct map[Rung]bool) {
 	if !v.deployments[deployment] {
 		v.fail(path, "deployment %s does not exist", shown(deployment))
 	}
-	if direct[deployment] {
+	rung := Rung{Deployment: deployment}
+	if direct[rung] {
 		v.fail(path, "deployment %s stands in this chain twice", shown(deployment))
 	}
-	direct[deployment] = true
+	direct[rung] = true
 	first, used := v.exactModels[deployment]
 	switch {
 	case !used:
@@ -96,7 +114,7 @@ func (v *validation) reference(path string, m Model, model string, direct, refer
 		v.fail(path, "a chain cannot refer to its own model")
 	}
 	if direct == 0 {
-		v.fail(path, "a reference to a model may come only after a deployment")
+		v.fail(path, "a reference to a model may come only after a deployment or a connection")
 	}
 	if references > 1 {
 		v.fail(path, "a chain may hold at most one reference to a model")
@@ -187,8 +205,8 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	if t.Tier != "" {
 		v.id(path+".tier", t.Tier)
 	}
-	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Chains)); n > maxPerTenant {
-		v.fail(path, "has more than %d aliases, rules, budgets or chains", maxPerTenant)
+	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Connections), len(t.Chains)); n > maxPerTenant {
+		v.fail(path, "has more than %d aliases, rules, budgets, connections or chains", maxPerTenant)
 		return
 	}
 	aliases, rules, budgets := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -203,6 +221,10 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	}
 	for i, b := range t.Budgets {
 		v.budget(path+"."+at("budgets", i), b, budgets)
+	}
+	connections := map[string]bool{}
+	for i, c := range t.Connections {
+		v.connection(path+"."+at("connections", i), c, connections)
 	}
 	v.overrides(path, t)
 }
@@ -221,7 +243,7 @@ func (v *validation) overrides(path string, t Tenant) {
 			v.fail(p, "the tenant %s cannot have chains of its own: its chains would have the operator's streams", shown(t.ID))
 		default:
 			m.Chain = c.Chain
-			v.chain(p, m)
+			v.chain(p, m, &t)
 		}
 	}
 }

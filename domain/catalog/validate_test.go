@@ -115,7 +115,7 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 		{"models[0].chain[2].deployment", "twice", func(o *catalog.Objects) { o.Models[0].Chain[2].Deployment = "a@east" }},
 		{"models[0].chain[1].model", "does not exist", func(o *catalog.Objects) { o.Models[0].Chain[1].Model = "nothing" }},
 		{"models[0].chain[1].model", "its own model", func(o *catalog.Objects) { o.Models[0].Chain[1].Model = "a" }},
-		{"models[0].chain[0].connection", "does not exist", func(o *catalog.Objects) { o.Models[0].Chain[0] = catalog.Rung{Connection: "c"} }},
+		{"models[0].chain[0].connection", "only an organization's own chain", func(o *catalog.Objects) { o.Models[0].Chain[0] = catalog.Rung{Connection: "c"} }},
 
 		{"models[0].policy.failover_mode", "is none of", func(o *catalog.Objects) { o.Models[0].Policy.FailoverMode = "hope" }},
 		{"models[0].policy.throttle_cache_threshold", "not between", func(o *catalog.Objects) {

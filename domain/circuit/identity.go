@@ -17,6 +17,9 @@ type Identity struct {
 	BaseURL       string
 	Region        string
 	Credential    string
+	// Connection is set on the routes of an organization's own credential: a route is a
+	// deployment over a connection, and one connection's failures are not another's.
+	Connection string
 }
 
 // ByKeyName names the circuit of the route by this key.
@@ -29,9 +32,14 @@ func (id Identity) ByKeyName(model string, masked bool) Name {
 
 // RouteName names the circuit of the route by any key of its pool.
 func (id Identity) RouteName(model string, masked bool) Name {
+	parts := []string{id.Deployment, id.UpstreamModel, id.Provider, id.Protocol, id.BaseURL, id.Region}
+	if id.Connection != "" {
+		parts = append(parts, id.Connection)
+	}
 	return Name{
 		Kind: Route, Provider: id.Provider, Model: model, Deployment: id.Deployment, Masked: masked,
-		Key: key(id.Deployment, id.UpstreamModel, id.Provider, id.Protocol, id.BaseURL, id.Region),
+		Credential: id.Connection,
+		Key: key(parts...),
 	}
 }
 

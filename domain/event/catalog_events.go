@@ -29,6 +29,8 @@ var catalogEvents = []definition{
 	define[catalog.BudgetRemoved]("budget_removed"),
 	define[catalog.KeyCreated]("key_created"),
 	define[catalog.KeyRevoked]("key_revoked"),
+	define[catalog.ConnectionDefined]("connection_defined"),
+	define[catalog.ConnectionRemoved]("connection_removed"),
 	define[catalog.CredentialStored]("credential_stored"),
 	define[catalog.CredentialDeleted]("credential_deleted"),
 	define[catalog.ConfigurationChanged]("configuration_changed"),

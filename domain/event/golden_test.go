@@ -123,6 +123,7 @@ var leftOut = map[string]bool{
 	"tenant_defined.Tenant.Aliases":        true,
 	"tenant_defined.Tenant.RoutingRules":   true,
 	"tenant_defined.Tenant.Budgets":        true,
+	"tenant_defined.Tenant.Connections":    true,
 	"tenant_defined.Tenant.Chains":         true,
 }
 

@@ -95,6 +95,9 @@ var catalogSamples = []Event{
 		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
 		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 	}},
+	// A real one has env or stored.
+	catalog.ConnectionDefined{Tenant: "acme", Connection: catalog.Connection{ID: "own", Provider: "bedrock-east", Env: "ACME_KEY", Stored: true}},
+	catalog.ConnectionRemoved{Tenant: "acme", Connection: "own"},
 	// A real one has a provider or a tenant.
 	catalog.CredentialStored{StoredCredential: catalog.StoredCredential{
 		CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Key: "k1"},

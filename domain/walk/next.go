@@ -12,6 +12,7 @@ import (
 
 // Start begins the walk: a refusal without any attempt, or the first call.
 func (m *Machine) Start(now time.Time) Move {
+	m.closeUnavailable()
 	if refusal, skips := m.unservable(); refusal != "" {
 		return m.refuse(request.Refusal{Code: string(refusal)}, skips)
 	}
@@ -39,6 +40,8 @@ func (m *Machine) unservable() (request.Code, []request.RouteSkipped) {
 	// The reason nearest to serving speaks: a rung that lacked only a price or a
 	// key was otherwise fit.
 	switch {
+	case m.unavailable:
+		return request.CodeChainUnavailable, skips
 	case seen[request.SkipPriceUnknown]:
 		return request.CodePriceUnknown, skips
 	case seen[request.SkipCredentialMissing]:

@@ -10,10 +10,15 @@ func Rungs(p catalog.Plan) []Rung {
 	var rungs []Rung
 	for i, stage := range p.Stages {
 		for _, c := range stage.Rungs {
+			owner := request.Operator
+			if c.Rung.Connection != "" {
+				owner = request.Workspace
+			}
 			rungs = append(rungs, Rung{
 				Index: c.Index, Stage: i, Model: stage.Model.Slug, Root: stage.Model.Slug == p.CanonicalModel,
 				Unresolved: request.SkipReason(c.Skip), Deployment: c.Deployment, Provider: c.Provider,
-				Policy: stage.Policy,
+				Policy: stage.Policy, Owner: owner,
+				Position: stage.Position, Referred: stage.Referred, Override: stage.Override,
 			})
 		}
 	}

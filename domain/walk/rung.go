@@ -28,6 +28,10 @@ type Rung struct {
 	Policy     catalog.Policy
 	// Owner is whose credential the rung is called with; empty is the operator's.
 	Owner request.Owner
+	// Position, Referred and Override are its stage's: see catalog.Stage (C6).
+	Position int
+	Referred bool
+	Override bool
 }
 
 // owner is whose credential pays the provider (M11).

@@ -110,6 +110,8 @@ type Machine struct {
 	// repaired is set once a provider could not read the request's sealed reasoning:
 	// from then on it is left out (K5).
 	repaired bool
+	// unavailable is set when a chain cannot be called as it was written (C6).
+	unavailable bool
 	// charged sums what the attempts were settled at.
 	charged money.NanoUSD
 	done    bool

@@ -34,6 +34,7 @@ var lists = []*listing{
 	{"/tenants", catalog.KindTenant, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Tenants) }},
 	{"/tenants/{tenant}/aliases", catalog.KindAlias, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Aliases) }},
 	{"/tenants/{tenant}/routing-rules", catalog.KindRoutingRule, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.RoutingRules) }},
+	{"/tenants/{tenant}/connections", catalog.KindConnection, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Connections) }},
 	{"/tenants/{tenant}/chains", catalog.KindTenantChain, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Chains) }},
 	{"/tenants/{tenant}/budgets", catalog.KindBudget, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Budgets) }},
 }

@@ -38,10 +38,11 @@ var resources = []resource{
 		pattern: "/tenants/{id}", id: func(p map[string]string) catalog.ObjectID {
 			return catalog.ObjectID{Kind: catalog.KindTenant, Name: p["id"]}
 		},
-		keep: []string{"aliases", "routing_rules", "budgets", "chains"},
+		keep: []string{"aliases", "routing_rules", "budgets", "connections", "chains"},
 	},
 	{pattern: "/tenants/{tenant}/aliases/{id}", id: named(catalog.KindAlias)},
 	{pattern: "/tenants/{tenant}/routing-rules/{id}", id: named(catalog.KindRoutingRule)},
+	{pattern: "/tenants/{tenant}/connections/{id}", id: named(catalog.KindConnection)},
 	{pattern: "/tenants/{tenant}/chains/{id}", id: named(catalog.KindTenantChain), shown: []string{"state", "rungs"}},
 	{
 		pattern: "/tenants/{tenant}/budgets/{scope}/{unit}/{per}",
@@ -70,6 +71,8 @@ func decode(id catalog.ObjectID, doc config.Document) (any, error) {
 		return as(doc, "name", id.Name, func(v *catalog.TenantAlias) { v.Tenant = id.Tenant })
 	case catalog.KindRoutingRule:
 		return as(doc, "match", id.Name, func(v *catalog.TenantRule) { v.Tenant = id.Tenant })
+	case catalog.KindConnection:
+		return as(doc, "id", id.Name, func(v *catalog.TenantConnection) { v.Tenant = id.Tenant })
 	case catalog.KindTenantChain:
 		return as(doc, "model", id.Name, func(v *catalog.ChainOverride) { v.Tenant = id.Tenant })
 	default:
