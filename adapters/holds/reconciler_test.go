@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	reconciler "github.com/sluice-gateway/sluice/adapters/holds"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"
@@ -24,24 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // A hold lasts a day to the microsecond, is resolved once however many workers look, and
 // the request's trail and every view say so (D2, E4).
 func TestAHoldIsLetGoAfterADay_R2_E4(t *testing.T) {
-	url := pgtest.NewDatabase(t)
-	store, err := eventstore.Open(context.Background(), eventstore.Config{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := projectiontest.OpenPool(t, url)
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		projections.NewRunner(pool, store, projections.Options{Poll: time.Millisecond}, holds.Projection{}).Run(ctx)
-	})
-	defer func() {
-		stop()
-		running.Wait()
-		if err := store.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
+	store, pool := follow(t)
 	placed := projectiontest.Start
 	var streams []string
 	for n := range 3 {
@@ -51,6 +36,7 @@ func TestAHoldIsLetGoAfterADay_R2_E4(t *testing.T) {
 	unresolved := func(want int64) {
 		t.Helper()
 		for got := (holds.Sum{Attempts: -1}); got.Attempts != want; {
+			var err error
 			if got, err = holds.Unresolved(t.Context(), pool, "acme"); err != nil {
 				t.Fatal(err)
 			}
@@ -101,6 +87,29 @@ func TestAHoldIsLetGoAfterADay_R2_E4(t *testing.T) {
 	if err != nil || !v.OK() || v.Live.Rows != 2 {
 		t.Errorf("%+v, %v", v, err)
 	}
+}
+
+// follow opens a log with a view of its meter holds behind it.
+func follow(t *testing.T) (*eventstore.Store, *pgxpool.Pool) {
+	url := pgtest.NewDatabase(t)
+	store, err := eventstore.Open(context.Background(), eventstore.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := projectiontest.OpenPool(t, url)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		projections.NewRunner(pool, store, projections.Options{Poll: time.Millisecond}, holds.Projection{}).Run(ctx)
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		if err := store.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return store, pool
 }
 
 // say writes the life of a request whose usage never arrived.

@@ -72,19 +72,16 @@ func moveOn(ctx context.Context, tx pgx.Tx, c billing.BillClosed, to string) err
 			reason = lateSettlement
 		}
 		from, _ := time.Parse(PeriodFormat, g.ofPeriod)
-		for _, sql := range []string{sqlTakeOut, sqlMove} {
-			args := []any{
-				c.Tenant, c.Period, c.Through, g.late, g.correction, from, from.AddDate(0, 1, 0),
-			}
-			if sql == sqlMove {
-				line := adjustmentLine(c.Tenant, to, g.ofPeriod, reason, g.correction)
-				args = append(args, to, line, g.ofPeriod, reason)
-			}
-			if _, err := tx.Exec(ctx, sql, args...); err != nil {
-				return err
-			}
+		those := []any{c.Tenant, c.Period, c.Through, g.late, g.correction, from, from.AddDate(0, 1, 0)}
+		if _, err := tx.Exec(ctx, sqlTakeOut, those...); err != nil {
+			return err
+		}
+		line := adjustmentLine(c.Tenant, to, g.ofPeriod, reason, g.correction)
+		if _, err := tx.Exec(ctx, sqlMove, append(those, to, line, g.ofPeriod, reason)...); err != nil {
+			return err
 		}
 	}
+	// A line is the sum of its attempts: one without any is none.
 	_, err = tx.Exec(ctx, `delete from bill_lines where tenant = $1 and period = $2 and attempts = 0`, c.Tenant, c.Period)
 	return err
 }
