@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,16 +12,17 @@ import (
 
 // TestNoContentIsWrittenAnywhere_E10 plants a word in everything that passes
 // through and looks for it in everything that is kept: every table, what the
-// worker says, and its metrics.
+// worker says, and its metrics. One provider's key is stored: sealed, and so without
+// the word.
 //
-// Rules: E10.
+// Rules: E10, C14, Z2.
 func TestNoContentIsWrittenAnywhere_E10(t *testing.T) {
 	echo := startEchoProvider(t)
 	fake := fakeprovider.Start(t, fakeprovider.Options{})
 	in := harness.Install(t, harness.Config{
 		Providers: []harness.Provider{
 			{ID: "echo", URL: echo, Secret: canary("upstream-key")},
-			{ID: "fake", URL: fake.URL(), Secret: canary("other-upstream-key")},
+			{ID: "fake", URL: fake.URL(), Secret: canary("other-upstream-key"), Stored: true},
 		},
 		Models: []harness.Model{
 			{Slug: "answers", Routes: []string{"echo/answer"}},
@@ -46,6 +48,9 @@ func TestNoContentIsWrittenAnywhere_E10(t *testing.T) {
 	_, _ = worker.Client(canary("unknown-key")).Try("GET", "/v1/requests?model="+canary("query"), "")
 	_, _ = client.Try("GET", "/v1/"+canary("path"), "")
 
+	if calls := fake.Ledger().Calls; len(calls) == 0 || calls[0].KeyLast4 != "-key" {
+		t.Fatalf("the stored key was not used: %+v", calls)
+	}
 	kept := map[string]string{
 		"database": in.Dump(t), "worker": worker.Stderr(),
 		"metrics": string(harness.Client{Base: worker.Admin}.Get(t, "/metrics").Body),
@@ -54,7 +59,7 @@ func TestNoContentIsWrittenAnywhere_E10(t *testing.T) {
 		t.Fatal("the dump holds no settled attempt: nothing was looked at")
 	}
 	for place, text := range kept {
-		for _, secret := range []string{canaryMark, key, strings.TrimPrefix(key, "sk-sluice-")} {
+		for _, secret := range []string{canaryMark, hex.EncodeToString([]byte(canaryMark)), key, strings.TrimPrefix(key, "sk-sluice-")} {
 			for line := range strings.Lines(text) {
 				if strings.Contains(line, secret) {
 					t.Errorf("%s holds %q:\n%.600s", place, secret, line)

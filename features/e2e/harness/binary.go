@@ -77,10 +77,17 @@ type Result struct {
 // DATABASE_URL of that is not passed on.
 func Run(t testing.TB, env []string, args ...string) Result {
 	t.Helper()
+	return runWith(t, env, "", args...)
+}
+
+// runWith is Run with a text on standard input.
+func runWith(t testing.TB, env []string, stdin string, args ...string) Result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, Binary(t), args...)
 	var stdout, stderr bytes.Buffer
+	cmd.Stdin = strings.NewReader(stdin)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = environment(env)
 	err := cmd.Run()

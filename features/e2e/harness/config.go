@@ -23,6 +23,8 @@ type Provider struct {
 	Protocol string
 	// Secret is its key; empty: one made from the ID.
 	Secret string
+	// Stored keeps the key sealed in the database and not in the environment.
+	Stored bool
 }
 
 // Model is a name that callers use.
@@ -52,7 +54,7 @@ var yaml = template.Must(template.New("sluice.yaml").Funcs(template.FuncMap{
 }).Parse(`version: 1
 providers:
 {{- range .Providers}}
-  - {id: {{.ID}}, protocol: {{or .Protocol "openai"}}, base_url: {{base . | printf "%q"}}, keys: [{id: k1, env: {{variable .ID}}}]}
+  - {id: {{.ID}}, protocol: {{or .Protocol "openai"}}, base_url: {{base . | printf "%q"}}, keys: [{id: k1, {{if .Stored}}stored: true{{else}}env: {{variable .ID}}{{end}}}]}
 {{- end}}
 deployments:
 {{- range $m := .Models}}{{range $i, $route := $m.Routes}}
@@ -97,10 +99,14 @@ func (c Config) YAML() string {
 func (c Config) secrets() []string {
 	var env []string
 	for _, p := range c.Providers {
-		env = append(env, variable(p.ID)+"="+or(p.Secret, "upstream-key-of-"+p.ID))
+		if !p.Stored {
+			env = append(env, variable(p.ID)+"="+p.secret())
+		}
 	}
 	return env
 }
+
+func (p Provider) secret() string { return or(p.Secret, "upstream-key-of-"+p.ID) }
 
 // baseURL is what the vendor's own SDK takes. A Bedrock without a region is in
 // us-east-1, and its key is an API key.

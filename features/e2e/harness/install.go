@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -29,10 +30,25 @@ func InstallOn(t testing.TB, url string, config Config) *Installation {
 	t.Helper()
 	in := &Installation{URL: url}
 	// A fixed directory, so that no test finds what a developer's own run has left.
-	in.env = append(config.secrets(), "DATABASE_URL="+url, "SLUICE_DATA_DIR="+t.TempDir())
+	in.env = append(config.secrets(), "DATABASE_URL="+url, "SLUICE_DATA_DIR="+t.TempDir(), "SLUICE_MASTER_KEY="+masterKey)
 	in.Must(t, "migrate")
 	in.Apply(t, config)
+	for _, p := range config.Providers {
+		if p.Stored {
+			in.store(t, p)
+		}
+	}
 	return in
+}
+
+// masterKey seals the credentials that an installation keeps.
+var masterKey = base64.StdEncoding.EncodeToString(make([]byte, 32))
+
+func (in *Installation) store(t testing.TB, p Provider) {
+	t.Helper()
+	if r := runWith(t, in.env, p.secret(), "credentials", "set", p.ID, "k1"); r.Code != 0 {
+		t.Fatalf("credentials set: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
 }
 
 // Run runs a command on the installation.
