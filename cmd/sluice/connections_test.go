@@ -148,6 +148,46 @@ func TestOwnKeyIsTheCustomersOwn_W6_M11(t *testing.T) {
 	}
 }
 
+// Credentials are stored and deleted over the admin API; it shows that one is held and
+// the last four characters, and no more.
+//
+// Rules: Z2, C6, W6.
+func TestCredentialsOverTheAdminAPI_Z2(t *testing.T) {
+	s := newOwnScene(t)
+	ask := func(want int, method, path, body string) string {
+		t.Helper()
+		status, text := do(t, method, s.admin+"/admin/v1"+path, ownAdminKey, body)
+		if status != want || strings.Contains(text, "customers-own") {
+			t.Fatalf("%s %s: %d %s", method, path, status, text)
+		}
+		return text
+	}
+	const path = "/tenants/acme/connections/own-works/credential"
+	if text := ask(http.StatusOK, "PUT", path, `{"secret":"customers-own-credential-3333"}`); gjson.Get(text, "last_four").String() != "3333" {
+		t.Errorf("stored: %s", text)
+	}
+	// This worker knows at once.
+	if code, body, _ := s.chat(t, "works"); code != http.StatusOK || s.up.Ledger().Calls[0].KeyLast4 != "3333" {
+		t.Errorf("%d %s", code, body)
+	}
+	ask(http.StatusOK, "DELETE", path, "")
+	ask(http.StatusNotFound, "DELETE", path, "")
+	chain := ask(http.StatusOK, "GET", "/tenants/acme/chains/works", "")
+	if gjson.Get(chain, "rungs.0.unusable").String() != "credential_missing" || gjson.Get(chain, "state").String() != "available" {
+		t.Errorf("chain %s", chain)
+	}
+	list := ask(http.StatusOK, "GET", "/providers/up/credentials", "")
+	if gjson.Get(list, "data.0.key").String() != "k1" || !gjson.Get(list, "data.0.held").Bool() || gjson.Get(list, "data.0.stored").Bool() {
+		t.Errorf("list %s", list)
+	}
+	ask(http.StatusNotFound, "GET", "/providers/nobody/credentials", "")
+	for _, body := range []string{`{}`, `{"secret":""}`, `{"secret":7}`, `{"secrets":"x"}`, `customers-own`} {
+		ask(http.StatusBadRequest, "PUT", path, body)
+	}
+	// A key in the environment is not stored over it.
+	ask(http.StatusBadRequest, "PUT", "/providers/up/credentials/k1", `{"secret":"x"}`)
+}
+
 // A credential may be deleted under any chain. An organization's own chain that is
 // left with none is refused until it is repaired or reset; it never becomes the
 // operator's, whose rung on the same deployment is a paid one.

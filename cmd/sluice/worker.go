@@ -72,6 +72,7 @@ type worker struct {
 	health  *health.Registry
 	// credentials are the providers' keys that this worker holds.
 	credentials *secrets.Source
+	vault       *secrets.Vault
 	runner      *projections.Runner
 	bus         *bus.Bus
 	news        *news
@@ -132,7 +133,8 @@ func (w *worker) openLog(ctx context.Context, db database) (err error) {
 		return err
 	}
 	w.catalog = live.New(w.store)
-	w.credentials = secrets.NewSource(&secrets.Vault{DB: w.pool, Masters: masters}, w.catalog.Current, time.Now)
+	w.vault = &secrets.Vault{DB: w.pool, Masters: masters}
+	w.credentials = secrets.NewSource(w.vault, w.catalog.Current, time.Now)
 	return w.catalog.Refresh(ctx)
 }
 
@@ -167,7 +169,7 @@ func (w *worker) wire(db database) {
 
 	w.operators = adminapi.New(adminapi.Config{
 		Log: w.store, Catalog: w.catalog, Bootstrap: os.Getenv("SLUICE_ADMIN_KEY"), Worker: w.id,
-		Holds: w.credentials.Holds, Circuits: w.health, Requests: w.pool, Projections: w.runner,
+		Vault: w.vault, Holds: w.credentials.Holds, Circuits: w.health, Requests: w.pool, Projections: w.runner,
 		Rebuild: views.NewKeeper(w.pool, w.store).Rebuild,
 		Now:     time.Now, Random: rand.Reader, Logger: w.logger,
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/adapters/http/auth"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/eventstore"
 	"github.com/sluice-gateway/sluice/projections"
@@ -44,6 +45,8 @@ type Config struct {
 	Bootstrap string
 	// Worker is written beside the actor of every change.
 	Worker string
+	// Vault keeps the credentials that are stored.
+	Vault *secrets.Vault
 	// Holds reports whether this worker has a provider's credential (C5).
 	Holds    func(p *catalog.Provider, keyID string) bool
 	Circuits interface {
@@ -115,6 +118,11 @@ func (a *API) routes() []route {
 		route{http.MethodPut, "/tenants/{tenant}/keys", a.createKey},
 		route{http.MethodGet, "/tenants/{tenant}/keys/{id}", a.getKey},
 		route{http.MethodDelete, "/tenants/{tenant}/keys/{id}", a.revokeKey},
+		route{http.MethodGet, "/providers/{id}/credentials", a.listCredentials},
+		route{http.MethodPut, "/providers/{id}/credentials/{key}", a.putCredential},
+		route{http.MethodDelete, "/providers/{id}/credentials/{key}", a.deleteCredential},
+		route{http.MethodPut, "/tenants/{tenant}/connections/{id}/credential", a.putCredential},
+		route{http.MethodDelete, "/tenants/{tenant}/connections/{id}/credential", a.deleteCredential},
 		route{http.MethodGet, "/deployments/{id}/price-corrections", a.listCorrections},
 		route{http.MethodPost, "/deployments/{id}/price-corrections", a.correctPrice},
 		route{http.MethodGet, "/snapshot", a.getSnapshot},
