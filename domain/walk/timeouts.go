@@ -23,7 +23,9 @@ const (
 )
 
 // Timeouts are the limits of one attempt, all measured from its dispatch but for
-// StreamIdle.
+// StreamIdle. None but Total stands for the request's deadline: of two timers that
+// end at once either may win, and the loser of a caller's short deadline would be the
+// route, counted as slow in its circuit.
 type Timeouts struct {
 	Connect     time.Duration
 	FirstByte   time.Duration
@@ -48,12 +50,12 @@ func (m *Machine) timeouts(r *Rung, e request.Estimate, stream bool, now time.Ti
 		Total:      m.req.Deadline.Sub(now),
 	}
 	if !stream {
-		t.Whole = min(t.Total, t.FirstByte+time.Duration(e.MaxOutputTokens)*time.Second/wholeTokensPerSecond)
+		t.Whole = t.FirstByte + time.Duration(e.MaxOutputTokens)*time.Second/wholeTokensPerSecond
 		return t
 	}
-	t.FirstOutput = m.outputBy().Sub(now)
-	if own.FirstOutput > 0 {
-		t.FirstOutput = min(t.FirstOutput, time.Duration(own.FirstOutput))
+	t.FirstOutput = time.Duration(own.FirstOutput)
+	if by := m.outputBy(); by.Before(m.req.Deadline) && (t.FirstOutput == 0 || by.Sub(now) < t.FirstOutput) {
+		t.FirstOutput = by.Sub(now)
 	}
 	return t
 }
