@@ -95,7 +95,7 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: plannedOutput(req, plan)},
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
-		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Needs: req.Needs,
+		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Choices: req.Choices, Needs: req.Needs,
 		Sealed: req.Sealed, Issuer: w.g.issuers.of(w.caller(), req.Seal), Unsayable: req.Unsayable(),
 		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
 		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,

@@ -290,9 +290,13 @@ func (m *Machine) holdFor(r *Rung, e request.Estimate, now time.Time) ([]budget.
 	if err != nil {
 		return nil, 0, err
 	}
-	worst, err := r.Deployment.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens)
+	worst, err := r.Deployment.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens*m.choices())
 	return limits, worst, err
 }
+
+// choices is how many answers one attempt may bill: a provider's output ceiling holds
+// for each of them.
+func (m *Machine) choices() int64 { return int64(max(m.req.Choices, 1)) }
 
 // streams decides whether the provider is asked for a stream (S11).
 func (m *Machine) streams(ceiling int64) bool {

@@ -56,7 +56,7 @@ func (m *Machine) settleServed(a *attempt, r Report, whole bool, failed failure.
 		// that never reports would otherwise be free of every limit (D2, R2).
 		m.say(request.MeterHoldPlaced{
 			Attempt: s.Attempt, Tenant: s.Tenant, Key: s.Key, Model: s.Model,
-			Tokens: a.reserved.Estimate.InputTokens + a.reserved.Estimate.MaxOutputTokens,
+			Tokens: a.reserved.Estimate.InputTokens + a.reserved.Estimate.MaxOutputTokens*m.choices(),
 		})
 	}
 	if over := s.Charge - a.reserved.Reserved; over > 0 {

@@ -60,7 +60,10 @@ type Request struct {
 	FloorTokens int64
 	// OutputTokens is the caller's own maximum; 0 when it set none.
 	OutputTokens int64
-	Needs        []catalog.Capability
+	// Choices is how many answers the caller asked for, each of them as long as
+	// OutputTokens allows; 0 is one.
+	Choices int
+	Needs   []catalog.Capability
 	// Unsayable names, by a provider's protocol, what the request uses and that
 	// protocol cannot say (P5). A protocol that is not in it can say everything.
 	Unsayable map[catalog.Protocol]string
