@@ -133,7 +133,7 @@ func (m *Machine) next(now time.Time) Move {
 	if m.req.Fallback == FallbackNone {
 		return m.exhausted(now, "")
 	}
-	m.depth++
+	m.pass()
 	m.leave()
 	return m.advance(now)
 }

@@ -137,7 +137,7 @@ func (m *Machine) finish(a Answer, o request.Outcome, now time.Time, why string)
 func (m *Machine) finalized(o request.Outcome, now time.Time) request.RequestFinalized {
 	begun := m.req.Deadline.Add(-time.Duration(m.req.Admitted.DeadlineMS) * time.Millisecond)
 	f := request.RequestFinalized{
-		Outcome: o, Attempts: len(m.attempts), FallbackDepth: m.depth, DurationMS: ms(now.Sub(begun)),
+		Outcome: o, Attempts: len(m.attempts), FallbackDepth: m.lastDepth(), DurationMS: ms(now.Sub(begun)),
 	}
 	return f
 }
@@ -184,11 +184,20 @@ func (m *Machine) served(r Report, whole bool, o request.Outcome, failed failure
 	return Move{Say: m.spoken(), Finish: &Finish{Answer: answer, ChargeNanoUSD: int64(m.charged)}}
 }
 
+// lastDepth is the depth of the last candidate that was called, which is what the
+// reply says too; 0 when nobody was.
+func (m *Machine) lastDepth() int {
+	if len(m.attempts) == 0 {
+		return 0
+	}
+	return m.current().reserved.FallbackDepth
+}
+
 // Abandon gives back a reservation that may have been written although nobody was
 // called for it: it settles at nothing and closes the request.
 func (m *Machine) Abandon(res request.AttemptReserved, now time.Time) []event.Event {
 	a := &attempt{reserved: res, begun: now}
-	side := &Machine{req: m.req, attempts: append(m.attempts[:len(m.attempts):len(m.attempts)], *a), depth: m.depth}
+	side := &Machine{req: m.req, attempts: append(m.attempts[:len(m.attempts):len(m.attempts)], *a)}
 	f := failure.Failure{Class: failure.ConnectError, Code: "never_sent"}
 	side.attempts = side.attempts[:res.Attempt]
 	side.current().failed = &f

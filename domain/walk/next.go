@@ -203,9 +203,28 @@ func (m *Machine) skip(r *Rung, reason request.SkipReason, detail map[string]str
 	m.skips = append(m.skips, s)
 	m.say(s)
 	if forHealth(reason) {
-		m.depth++
+		m.pass()
 	}
 	return Move{}, false
+}
+
+// pass notes that the walk leaves the rung it stands on behind.
+func (m *Machine) pass() {
+	if !slices.Contains(m.passed, m.cursor) {
+		m.passed = append(m.passed, m.cursor)
+	}
+}
+
+// depth is how many candidates in front of the one the walk stands on failed or were
+// skipped for their health: 0 on the first, also when it is called as a last resort.
+func (m *Machine) depth() int {
+	n := 0
+	for _, p := range m.passed {
+		if p < m.cursor {
+			n++
+		}
+	}
+	return n
 }
 
 // spent ends the walk when the request has no attempt or no time left (W9, W10).
@@ -245,7 +264,7 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 	reserved := request.AttemptReserved{
 		Attempt: len(m.attempts) + 1, Rung: r.Index, Kind: kind, Tenant: m.req.Admitted.Tenant,
 		Provider: r.Provider.ID, Model: r.Model, Deployment: r.Deployment.ID, ProviderKey: key,
-		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth,
+		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth(),
 		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: worst,
 	}
 	for _, l := range limits {
@@ -335,7 +354,7 @@ func (m *Machine) fallbackKind(r *Rung) request.FallbackKind {
 	switch {
 	case !r.Root:
 		return request.ModelChange
-	case m.depth > 0:
+	case m.depth() > 0:
 		return request.SameModel
 	default:
 		return request.NoFallback

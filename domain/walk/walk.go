@@ -103,7 +103,10 @@ type Machine struct {
 	attempts []attempt
 	// skips is how often each rung was passed over, for the refusal that names them.
 	skips []request.RouteSkipped
-	depth int
+	// passed holds the positions of the rungs that failed or were skipped for their
+	// health, each once: a rung that is looked at again as a last resort, or whose
+	// retry its circuit refuses, is still one candidate.
+	passed []int
 	// longestRetry is the largest Retry-After seen (T11).
 	longestRetry failure.Retry
 	// wayOn is the shortest wait after which a closed route may be open again.
