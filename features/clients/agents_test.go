@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,41 +82,65 @@ func checkWalks(t *testing.T, calls []fakeprovider.Call, b behaviour) {
 	}
 }
 
+// checkBrokenOnce looks for an answer that broke after it had begun, which is the
+// agent's to repeat, and the two of the task.
+func checkBrokenOnce(t *testing.T, calls []fakeprovider.Call) {
+	t.Helper()
+	var outcomes []string
+	for _, call := range calls {
+		outcomes = append(outcomes, call.Outcome)
+	}
+	if want := []string{"words:8+cut:2:rst", "words:8", "words:8"}; !slices.Equal(outcomes, want) {
+		t.Errorf("the provider was called for %v, want %v", outcomes, want)
+	}
+}
+
 // TestClaudeCode_P7 gives Claude Code a file to read (P7, P11).
 func TestClaudeCode_P7(t *testing.T) {
 	installFromNPM(t, "agents")
-	wrapper, err := filepath.Abs("agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs")
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := startGateway(t)
 	for _, to := range []string{"anthropic", "openai", "gemini"} {
 		t.Run("over "+to, func(t *testing.T) {
 			g.fake.Reset()
-			w := newWorkshop(t)
-			path, _ := json.Marshal(filepath.Join(w.dir, noteName))
-			printed := w.run(t, []string{
-				"ANTHROPIC_BASE_URL=" + g.url, "ANTHROPIC_API_KEY=" + g.key, "ANTHROPIC_MODEL=" + to + "/marked",
-				"ANTHROPIC_SMALL_FAST_MODEL=" + to + "/plain", "ANTHROPIC_DEFAULT_HAIKU_MODEL=" + to + "/plain",
-				"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-			}, "node", wrapper, "-p", task("Read", fmt.Sprintf(`{"file_path":%s}`, path)), "--output-format", "json", "--allowedTools", "Read")
-			var result struct {
-				IsError  bool `json:"is_error"`
-				Result   string
-				NumTurns int `json:"num_turns"`
-				Usage    struct {
-					InputTokens  int `json:"input_tokens"`
-					OutputTokens int `json:"output_tokens"`
-				}
-			}
-			if err := json.Unmarshal([]byte(printed), &result); err != nil {
-				t.Fatalf("%v: %s", err, printed)
-			}
-			if result.IsError || result.Result != noteSays || result.NumTurns != 2 || result.Usage.InputTokens < 1 || result.Usage.OutputTokens < 1 {
-				t.Errorf("%s", printed)
-			}
+			claudeCode(t, g, to+"/marked")
 			checkWalks(t, g.fake.Ledger().Calls, behaviours["marked"])
 		})
+	}
+	t.Run("a stream that breaks", func(t *testing.T) {
+		g.fake.Reset()
+		claudeCode(t, g, "breaks-once")
+		checkBrokenOnce(t, g.fake.Ledger().Calls)
+	})
+}
+
+// claudeCode runs the task and looks at what is printed.
+func claudeCode(t *testing.T, g *gateway, model string) {
+	t.Helper()
+	wrapper, err := filepath.Abs("agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorkshop(t)
+	arguments, _ := json.Marshal(map[string]string{"file_path": filepath.Join(w.dir, noteName)}) // strings alone
+	printed := w.run(t, []string{
+		"ANTHROPIC_BASE_URL=" + g.url, "ANTHROPIC_API_KEY=" + g.key,
+		"ANTHROPIC_MODEL=" + model, "ANTHROPIC_DEFAULT_HAIKU_MODEL=plain",
+		"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}, "node", wrapper, "-p", task("Read", string(arguments)), "--output-format", "json", "--allowedTools", "Read")
+	var result struct {
+		IsError  bool `json:"is_error"`
+		Result   string
+		NumTurns int `json:"num_turns"`
+		Usage    struct {
+			InputTokens  int `json:"input_tokens"`
+			OutputTokens int `json:"output_tokens"`
+		}
+	}
+	if err := json.Unmarshal([]byte(printed), &result); err != nil {
+		t.Fatalf("%v: %s", err, printed)
+	}
+	if result.IsError || result.Result != noteSays || result.NumTurns != 2 || result.Usage.InputTokens < 1 || result.Usage.OutputTokens < 1 {
+		t.Errorf("%s", printed)
 	}
 }
 
@@ -137,17 +162,13 @@ base_url = %q
 env_key = "SLUICE_KEY"
 wire_api = "responses"
 request_max_retries = 0
-stream_max_retries = 0
+stream_max_retries = 1
 `, model, settings, url+"/v1")
 }
 
 // TestCodex_P7 gives the Codex CLI a file to read (P7, P11).
 func TestCodex_P7(t *testing.T) {
 	installFromNPM(t, "agents")
-	codex, err := filepath.Abs("agents/node_modules/@openai/codex/bin/codex.js")
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := startGateway(t)
 	for _, c := range []struct{ name, model, settings string }{
 		{"with all its tools", "codex", ""},
@@ -156,20 +177,34 @@ func TestCodex_P7(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g.fake.Reset()
-			w := newWorkshop(t)
-			config := codexConfig(g.url, c.model, c.settings)
-			if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(config), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			printed := w.run(t, []string{"CODEX_HOME=" + w.home, "SLUICE_KEY=" + g.key},
-				// The command that it is told to run is the test's own; the agent's sandbox
-				// needs rights that a container seldom gives.
-				"node", codex, "exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox",
-				task("exec_command", `{"cmd":"cat `+noteName+`"}`))
-			checkCodex(t, printed)
+			codex(t, g, c.model, c.settings)
 			checkWalks(t, g.fake.Ledger().Calls, behaviours["marked"])
 		})
 	}
+	t.Run("a stream that breaks", func(t *testing.T) {
+		g.fake.Reset()
+		codex(t, g, "breaks-once", functionsOnly)
+		checkBrokenOnce(t, g.fake.Ledger().Calls)
+	})
+}
+
+// codex runs the task and looks at what is printed.
+func codex(t *testing.T, g *gateway, model, settings string) {
+	t.Helper()
+	program, err := filepath.Abs("agents/node_modules/@openai/codex/bin/codex.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorkshop(t)
+	if err := os.WriteFile(filepath.Join(w.home, "config.toml"), []byte(codexConfig(g.url, model, settings)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed := w.run(t, []string{"CODEX_HOME=" + w.home, "SLUICE_KEY=" + g.key},
+		// The command that it is told to run is the test's own; the agent's sandbox needs
+		// rights that a container seldom gives.
+		"node", program, "exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox",
+		task("exec_command", `{"cmd":"cat `+noteName+`"}`))
+	checkCodex(t, printed)
 }
 
 // checkCodex reads the events that Codex prints, one a line.

@@ -24,6 +24,8 @@ var models = map[string][]string{
 	"breaks":     {"a/fake-cut:3:rst"},
 	"stalls":     {"a/fake-stall:3"},
 	"codex":      {"openai-responses/fake-cut:0", "openai-responses/fake-words:8"},
+	// The first answer breaks after it has begun, the others are whole.
+	"breaks-once": {"openai/fake-words:8+cut:2:rst,words:8"},
 }
 
 // destinations are the protocols that providers speak. Each has every behaviour as

@@ -6,12 +6,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
 // npmPatience bounds an installation; the agents are some 200 MB on the wire.
 const npmPatience = 5 * time.Minute
+
+// oldestNode is what the newest of the clients ask for.
+const oldestNode = 20
+
+// major is 20 of "v20.20.2".
+func major(version string) int {
+	number, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	n, _ := strconv.Atoi(number) // what is no number is older than any
+	return n
+}
 
 // installedMark is a copy of the lock file beside what was installed from it.
 const installedMark = "node_modules/.installed-lock.json"
@@ -24,6 +36,9 @@ func installFromNPM(t *testing.T, dir string) {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("SKIPPED: %s is not installed, so no client from npm can be driven", program)
 		}
+	}
+	if version, err := exec.CommandContext(t.Context(), "node", "--version").Output(); err != nil || major(string(version)) < oldestNode {
+		t.Skipf("SKIPPED: the clients from npm need Node %d, and here is %s (%v)", oldestNode, strings.TrimSpace(string(version)), err)
 	}
 	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
