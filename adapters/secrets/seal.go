@@ -81,6 +81,14 @@ func MasterKeysFrom(getenv func(string) string) (MasterKeys, error) {
 	return m, nil
 }
 
+// Ready is a *MasterKeyError where there is no key to seal with.
+func (m MasterKeys) Ready() error {
+	if m.current == nil {
+		return &MasterKeyError{Env: MasterKeyEnv, Missing: true}
+	}
+	return nil
+}
+
 // aesGCM draws a random nonce for each message and puts it in front.
 func aesGCM(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
@@ -106,8 +114,8 @@ type sealed struct {
 // seal encrypts a secret for one place: bound to what it opens and to its row, it
 // cannot be opened in another's place by whoever can only write the table.
 func (m MasterKeys) seal(s Secret, of catalog.CredentialOf, id uuid.UUID) (sealed, error) {
-	if m.current == nil {
-		return sealed{}, &MasterKeyError{Env: MasterKeyEnv, Missing: true}
+	if err := m.Ready(); err != nil {
+		return sealed{}, err
 	}
 	dataKey := make([]byte, keyBytes)
 	_, _ = rand.Read(dataKey) // never fails
@@ -149,8 +157,8 @@ func (m MasterKeys) dataKey(s sealed, place []byte) ([]byte, error) {
 // reseal puts the data key under the current master key; the secret's own bytes stay.
 // changed is false when it is there already.
 func (m MasterKeys) reseal(s sealed, of catalog.CredentialOf, id uuid.UUID) (_ sealed, changed bool, err error) {
-	if m.current == nil {
-		return s, false, &MasterKeyError{Env: MasterKeyEnv, Missing: true}
+	if err := m.Ready(); err != nil {
+		return s, false, err
 	}
 	place := placeOf(of, id)
 	dataKey, err := m.dataKey(s, place)

@@ -63,6 +63,15 @@ func TestStoredCredentialServes_Z2_C14(t *testing.T) {
 			return len(calls) > 0 && calls[len(calls)-1].KeyLast4 == secret[len(secret)-4:]
 		})
 	}
+	// The ports of the running worker are taken; only what it says of keys matters here.
+	t.Setenv(secrets.MasterKeyEnv, "")
+	if r := sluice(t, "doctor"); !strings.Contains(r.stdout, "SLUICE_MASTER_KEY is not set") {
+		t.Errorf("doctor without the master key: %s", r.stdout)
+	}
+	t.Setenv(secrets.MasterKeyEnv, masterKey("a"))
+	if r := sluice(t, "doctor"); !strings.Contains(r.stdout, "1 stored credential") || strings.Contains(r.stdout, "not set here") {
+		t.Errorf("doctor: %s", r.stdout)
+	}
 	list := must(t, "credentials", "list")
 	if !strings.Contains(list, "key k1 of provider up  bbbb") {
 		t.Errorf("list says %s", list)

@@ -174,7 +174,23 @@ func examineCatalog(ctx context.Context, db database) []finding {
 			return []finding{{"catalog", fail, err.Error()}}
 		}
 	}
-	return append([]finding{catalogFinding(state)}, examineCredentials(state)...)
+	findings := append([]finding{catalogFinding(state)}, examineCredentials(state)...)
+	if stored := len(state.Credentials()); stored > 0 {
+		findings = append(findings, examineMasterKey(stored))
+	}
+	return findings
+}
+
+// examineMasterKey looks for the key that opens what is stored.
+func examineMasterKey(stored int) finding {
+	masters, err := masterKeys()
+	if err == nil {
+		err = masters.Ready()
+	}
+	if err != nil {
+		return finding{"master key", fail, fmt.Sprintf("%s; %s cannot be opened", err, plural(stored, "stored credential"))}
+	}
+	return finding{"master key", ok, plural(stored, "stored credential")}
 }
 
 func catalogFinding(state *catalog.State) finding {
