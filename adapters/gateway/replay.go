@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"container/list"
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,7 +102,7 @@ func (g *Gateway) serveOnce(ctx context.Context, in Incoming) *Outcome {
 	tenant := in.Key.Tenant
 	c := &claim{
 		stream: g.Hasher.Stream(tenant, string(in.Dialect.Name()), in.Controls.IdempotencyKey),
-		body:   g.Hasher.Body(tenant, in.Body),
+		body:   g.Hasher.Body(in.asker(), in.Body),
 	}
 	e, owner := g.replays.join(c.stream, c.body)
 	if owner {
@@ -124,6 +127,20 @@ func (g *Gateway) serveOnce(ctx context.Context, in Incoming) *Outcome {
 	default:
 		return w.failed(apierror.New(apierror.IdempotencyReplayUnavailable))
 	}
+}
+
+// asker is in whose name a body is read. The class that a request names and what its
+// key is confined to decide what the same bytes ask for: without them a confined key
+// would be replayed the answer of a model that it may not use (N13).
+func (in *Incoming) asker() string {
+	parts := []string{in.Key.Tenant}
+	if class := cmp.Or(in.Key.Class, in.Controls.Class); class != "" {
+		parts = append(parts, "class", class)
+	}
+	if len(in.Key.Models) > 0 {
+		parts = append(append(parts, "models"), slices.Sorted(slices.Values(in.Key.Models))...)
+	}
+	return strings.Join(parts, "\x00")
 }
 
 // own runs the request for everybody who asks under its key.

@@ -63,6 +63,29 @@ func TestTheSameKeyWithAnotherBodyConflicts_I1(t *testing.T) {
 	}
 }
 
+// TestWhatAKeyMayNotAskForIsNotReplayedToIt_I1_N13: the same bytes under another class,
+// or from a key with other rights, are another request.
+func TestWhatAKeyMayNotAskForIsNotReplayedToIt_I1_N13(t *testing.T) {
+	for name, edit := range map[string]func(*gatewaytest.Bench){
+		"a key confined to other models": func(b *gatewaytest.Bench) { b.Key.Models = []string{"another"} },
+		"a key confined to a class":      func(b *gatewaytest.Bench) { b.Key.Class = "summarize" },
+		"a class in the header":          func(b *gatewaytest.Bench) { b.Controls.Class = "summarize" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gatewaytest.New(t, "fake-ok")
+			answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Whole))
+			edit(b)
+			out := b.Keyed(t.Context(), "k", gatewaytest.Whole)
+			if got := answerOf(t, out); got != string(apierror.IdempotencyConflict) || out.Replayed {
+				t.Errorf("got %s", got)
+			}
+			if n := b.Provider.Ledger().Total; n != 1 {
+				t.Errorf("%d calls", n)
+			}
+		})
+	}
+}
+
 // Rules: I2.
 func TestConcurrentCallersShareOneRun_I2(t *testing.T) {
 	b := gatewaytest.New(t, "fake-delay:50ms")
