@@ -43,7 +43,7 @@ providers:
       - {id: own-rejects, provider: up, stored: true}
       - {id: own-broke, provider: up, stored: true}
     chains:
-` + chains.String()
+` + chains.String() + "  - {id: other}\n"
 }
 
 // ownScene is a worker that serves ownKeys, with a credential stored for every
@@ -145,6 +145,17 @@ func TestOwnKeyIsTheCustomersOwn_W6_M11(t *testing.T) {
 			t.Errorf("%s, the second time: %d calls of the platform's, %d of its own", model, len(calls), len(s.up.Ledger().Calls)-ups)
 		}
 		s.platform.Reset()
+	}
+	// Its circuits are shown to it, and to nobody else.
+	other := strings.TrimSpace(must(t, "keys", "create", "--tenant", "other"))
+	eventually(t, "the other's key opens", func() bool {
+		code, _ := get(t, s.public+"/v1/health", other)
+		return code == http.StatusOK
+	})
+	_, mine := get(t, s.public+"/v1/health", s.key)
+	_, theirs := get(t, s.public+"/v1/health", other)
+	if gjson.Get(mine, "circuits.#").Int() == 0 || gjson.Get(theirs, "circuits.#").Int() != 0 {
+		t.Errorf("health for its own %s, for another %s", mine, theirs)
 	}
 }
 

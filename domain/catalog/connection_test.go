@@ -33,6 +33,9 @@ func TestConnectionRungIsADeploymentWithAnotherKey_W6_M11(t *testing.T) {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	own, paid := plan.Stages[0].Rungs[0], plan.Stages[1].Rungs[0]
+	if len(plan.Stages[0].Rungs) != 1 || paid.Rung.Deployment != "b@east" {
+		t.Errorf("a paid rung stands in the stage of its own: %+v", plan.Stages)
+	}
 	if own.Deployment == nil || own.Deployment.ID != "b@east" || len(own.Provider.Keys) != 1 {
 		t.Fatalf("%+v", own)
 	}
