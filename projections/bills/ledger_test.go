@@ -69,10 +69,12 @@ func (l *ledger) caughtUp() {
 	l.t.Helper()
 	head, _ := l.log.Head(l.t.Context(), 0)
 	for at := int64(-1); at != head.Position; {
+		var stalled string
 		err := l.pool.QueryRow(l.t.Context(), `
-			select coalesce(max(position), 0) from projection_checkpoints where name = 'bills' and target = 'live'`).Scan(&at)
-		if err != nil {
-			l.t.Fatal(err)
+			select coalesce(max(position), 0), coalesce((select max(reason) from projection_stalls), '')
+			from projection_checkpoints where name = 'bills' and target = 'live'`).Scan(&at, &stalled)
+		if err != nil || stalled != "" {
+			l.t.Fatal(err, stalled)
 		}
 	}
 }
