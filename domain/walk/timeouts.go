@@ -3,6 +3,7 @@ package walk
 import (
 	"time"
 
+	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -53,11 +54,28 @@ func (m *Machine) timeouts(r *Rung, e request.Estimate, stream bool, now time.Ti
 		t.Whole = t.FirstByte + time.Duration(e.MaxOutputTokens)*time.Second/wholeTokensPerSecond
 		return t
 	}
-	t.FirstOutput = time.Duration(own.FirstOutput)
+	t.FirstOutput = m.firstOutput(own, t.FirstByte, now)
 	if by := m.outputBy(); by.Before(m.req.Deadline) && (t.FirstOutput == 0 || by.Sub(now) < t.FirstOutput) {
 		t.FirstOutput = by.Sub(now)
 	}
 	return t
+}
+
+// firstOutput is one attempt's bound from dispatch to its first output. Without it a
+// provider that only trickles comments would keep the request until nobody else had
+// time left to answer. A deployment says it outright; one that says how long it may be
+// silent gets that much after its first byte; any other gets half of what is left, as
+// long as another route could use the rest. 0 is no bound of its own.
+func (m *Machine) firstOutput(own catalog.Timeouts, firstByte time.Duration, now time.Time) time.Duration {
+	switch {
+	case own.FirstOutput > 0:
+		return time.Duration(own.FirstOutput)
+	case own.StreamIdle > 0:
+		return firstByte + time.Duration(own.StreamIdle)
+	case !m.lastUsable():
+		return m.outputBy().Sub(now) / 2
+	}
+	return 0
 }
 
 // outputBy is when the request must have its first output at the latest: the
