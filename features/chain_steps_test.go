@@ -56,6 +56,7 @@ func registerChainSteps(sc *godog.ScenarioContext, s *chainScene) {
 	sc.Step(`^the request must end within (\S+)$`, s.within)
 	sc.Step(`^the request needs "([^"]*)"$`, func(c string) { s.req.Needs = []catalog.Capability{catalog.Capability(c)} })
 	sc.Step(`^the caller allows only the same model$`, func() { s.req.Fallback = walk.FallbackSameModel })
+	sc.Step(`^the caller allows no fallback$`, func() { s.req.Fallback = walk.FallbackNone })
 	sc.Step(`^lost answers stop the walk$`, func() {
 		s.eachPolicy(func(p *catalog.Policy) { p.LostAnswer = catalog.StopLost })
 	})

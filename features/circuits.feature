@@ -224,3 +224,39 @@ Feature: Circuits keep requests from what is known to be down
       first a k2
       completed
       """
+
+  @H8 @N22
+  Scenario: A caller who allows no fallback gets its own route's last resort and no other route
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings      |
+      | a     | server_error |
+      | b     | ok           |
+    Given the caller allows no fallback
+    When the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      skip a breaker_open
+      last_resort a k1
+      completed
+      """
+
+  @W16
+  Scenario: The envelope lists candidates as they were met
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings            |
+      | a     | deployment_missing |
+      | b     | ok                 |
+    And the calls end
+      | route | endings       |
+      | b     | provider_auth |
+    Then the envelope lists "a breaker_open, b provider_auth"

@@ -386,7 +386,7 @@ func TestSilenceFailsOverOnceWithoutASecondCall_W11(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := gatewaytest.New(t, fault, "fake-ok")
 			b.Objects.Deployments[0].Timeouts = catalog.Timeouts{
-				FirstByte: catalog.Duration(150 * time.Millisecond), FirstOutput: catalog.Duration(300 * time.Millisecond),
+				FirstByte: catalog.Duration(150 * time.Millisecond), StreamIdle: catalog.Duration(150 * time.Millisecond),
 			}
 			if got := answerOf(t, b.Chat(t.Context(), gatewaytest.Stream)); !strings.Contains(got, "[DONE]") {
 				t.Fatalf("got %s", got)
@@ -493,5 +493,39 @@ func TestAnAnswerCutOffBeforeItsFirstTokenIsAnAnswer_W8(t *testing.T) {
 				t.Errorf("%d calls", n)
 			}
 		})
+	}
+}
+
+// A keyed request that failed has closed its key: an SDK that came back under it
+// would only turn the failure into a conflict.
+//
+// Rules: I2.
+func TestAClosedKeyIsNotWorthComingBackUnder_I2(t *testing.T) {
+	b := gatewaytest.New(t, "fake-404")
+	if out := b.Keyed(t.Context(), "k", gatewaytest.Whole); out.Err == nil || out.Err.Retryable {
+		t.Errorf("got %+v", out.Err)
+	}
+	if out := b.Chat(t.Context(), gatewaytest.Whole); out.Err == nil || !out.Err.Retryable {
+		t.Errorf("without a key: %+v", out.Err)
+	}
+}
+
+// Rules: X1, W3.
+func TestAMaskedRouteKeepsItsVendorsWords_X1(t *testing.T) {
+	b := gatewaytest.New(t, "fake-400")
+	b.Objects.Deployments[0].Masked = true
+	out := b.Chat(t.Context(), gatewaytest.Whole)
+	if out.Err == nil || out.Err.HTTPStatus() != 400 || out.Err.Relay == nil || out.Err.Relay.Message != "" || out.Err.Relay.Type != "" {
+		t.Errorf("got %+v", out.Err)
+	}
+}
+
+// Rules: A4, A9.
+func TestARefusalNamesWhatIsLacking_A4(t *testing.T) {
+	b := gatewaytest.New(t, "fake-ok")
+	b.Objects.Deployments[0].Capabilities = []catalog.Capability{catalog.Chat}
+	body := strings.Replace(gatewaytest.Whole, `"max_tokens"`, `"tools":[{"type":"function","function":{"name":"look"}}],"max_tokens"`, 1)
+	if out := b.Chat(t.Context(), body); out.Err == nil || !strings.Contains(out.Err.Text(), `"tools"`) {
+		t.Errorf("got %+v", out.Err)
 	}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -113,6 +114,10 @@ func (w *walker) finish(ctx context.Context, move walk.Move) *Outcome {
 
 func (w *walker) failed(e *apierror.Error) *Outcome {
 	e.RequestID = w.id
+	if w.claim != nil && w.claim.held {
+		// The key is closed for good: coming back under it can only be told so (I2).
+		e.Retryable = false
+	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = w.wayOn(e)
 	}
@@ -168,6 +173,7 @@ func (w *walker) errorOf(a walk.Answer) *apierror.Error {
 		// Nobody was called: the circuits say that coming back later may help.
 		e.Status = http.StatusServiceUnavailable
 	}
+	e.Message = lacking(a)
 	for _, s := range a.Attempts {
 		e.Attempts = append(e.Attempts, apierror.Attempt{
 			Provider: s.Provider, Model: s.Model, Failure: string(s.Failure), Status: s.Status,
@@ -178,6 +184,20 @@ func (w *walker) errorOf(a walk.Answer) *apierror.Error {
 		e.ResetsAt, _ = time.Parse(time.RFC3339, r.Resets)
 	}
 	return e
+}
+
+// lacking says what every route lacks, where that is the reason of a refusal; empty
+// leaves the code's own words (A4, A5, A9).
+func lacking(a walk.Answer) string {
+	switch {
+	case a.Lacking == "":
+		return ""
+	case a.Code == request.CodeCapabilityUnavailable:
+		return fmt.Sprintf("No route of this model supports %q, which the request needs.", a.Lacking)
+	case a.Code == request.CodeContextLengthExceeded:
+		return fmt.Sprintf("The request does not fit the declared window %q of any route of this model.", a.Lacking)
+	}
+	return ""
 }
 
 // encode turns what the walk says into what the log stores, observed now.

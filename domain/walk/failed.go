@@ -29,6 +29,7 @@ func (m *Machine) Failed(f failure.Failure, r Report, now time.Time) Move {
 			RetryAfterMS: ms(f.Retry.After), RetrySource: f.Retry.Source,
 		})
 	}
+	m.list(a.reserved.Masked, Summary{Provider: a.reserved.Provider, Model: a.reserved.Model, Failure: f.Class, Status: f.Status})
 	m.settleFailed(a, f, r)
 	return m.moveOn(f, now)
 }
@@ -141,6 +142,10 @@ func (m *Machine) next(now time.Time) Move {
 // stop ends the walk on a failure that no other route may answer (W3, W5).
 func (m *Machine) stop(f failure.Failure, now time.Time) Move {
 	answer := Answer{Relay: f.Relay}
+	if f.Relay != nil && m.current().reserved.Masked {
+		// A vendor's own words would tell whose route it is (X1).
+		answer.Relay = &failure.Relay{Status: f.Relay.Status}
+	}
 	outcome := request.Failed
 	switch f.Class {
 	case failure.ContextLength:

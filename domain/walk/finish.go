@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sluice-gateway/sluice/domain/event"
@@ -21,6 +22,9 @@ type Answer struct {
 	Relay *failure.Relay
 	// Attempts lists every candidate in order (W16).
 	Attempts []Summary
+	// Lacking is the capability, or the window, that every route lacks: the reason of a
+	// refusal before any attempt (A4, A5).
+	Lacking string
 	// AllOpen is set when circuits alone kept every candidate from being called.
 	AllOpen bool
 }
@@ -37,23 +41,27 @@ type Summary struct {
 func (m *Machine) refuse(r request.Refusal, skips []request.RouteSkipped) Move {
 	a := m.req.Admitted
 	m.done = true
+	answer := m.answerOf(r)
+	for _, s := range skips {
+		answer.Lacking = cmp.Or(answer.Lacking, s.Detail["capability"], s.Detail["window"])
+	}
 	return Move{
 		Say: []event.Event{request.RequestRefused{
 			Tenant: a.Tenant, Key: a.Key, Dialect: a.Dialect, RequestedModel: a.RequestedModel,
 			Snapshot: a.Snapshot, ClientRequestID: a.ClientRequestID, Refusal: r, Skipped: skips,
 		}},
-		Finish: &Finish{Answer: m.answerOf(r)},
+		Finish: &Finish{Answer: answer},
 	}
 }
 
 func (m *Machine) answerOf(r request.Refusal) Answer {
-	return Answer{Code: request.Code(r.Code), Refusal: &r, Attempts: m.summaries()}
+	return Answer{Code: request.Code(r.Code), Refusal: &r, Attempts: m.candidates}
 }
 
 // exhausted ends a walk that ran out of rungs, attempts or circuits: one envelope,
 // under the code of the last decisive failure (W16, W21).
 func (m *Machine) exhausted(now time.Time, why string) Move {
-	answer := Answer{Code: m.exhaustedCode(), Retryable: true, Attempts: m.summaries(), RetryAfter: m.longestRetry.After}
+	answer := Answer{Code: m.exhaustedCode(), Retryable: true, Attempts: m.candidates, RetryAfter: m.longestRetry.After}
 	if answer.RetryAfter == 0 {
 		answer.RetryAfter = m.wayOn
 	}
@@ -100,29 +108,12 @@ func (m *Machine) onlyThrottled() bool {
 	return throttled
 }
 
-// summaries lists attempts and health skips in the order they happened.
-func (m *Machine) summaries() []Summary {
-	var list []Summary
-	for i := range m.attempts {
-		a := &m.attempts[i]
-		if a.failed != nil {
-			s := Summary{Model: a.reserved.Model, Failure: a.failed.Class, Status: a.failed.Status}
-			if !a.reserved.Masked {
-				s.Provider = a.reserved.Provider
-			}
-			list = append(list, s)
-		}
+// list notes a candidate for the envelope, in the order in which they are met (W16).
+func (m *Machine) list(masked bool, s Summary) {
+	if masked {
+		s.Provider = ""
 	}
-	for _, s := range m.skips {
-		if forHealth(s.Reason) {
-			open := Summary{Model: s.Model, Failure: failure.Class(s.Reason)}
-			if !s.Masked {
-				open.Provider = s.Provider
-			}
-			list = append(list, open)
-		}
-	}
-	return list
+	m.candidates = append(m.candidates, s)
 }
 
 // finish closes the request, once.

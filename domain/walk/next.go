@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
@@ -102,7 +103,7 @@ func (m *Machine) tryRung(r *Rung, now time.Time) (Move, bool) {
 	if m.place.keys.empty() {
 		return m.skip(r, request.SkipCredentialMissing, nil)
 	}
-	if m.req.Fallback == FallbackNone && m.attemptedElsewhere() {
+	if m.req.Fallback == FallbackNone && m.settledElsewhere(r) {
 		return Move{}, false
 	}
 	pass := Ordinary
@@ -189,8 +190,15 @@ func (m *Machine) kindHere(r *Rung) request.AttemptKind {
 	}
 }
 
-func (m *Machine) attemptedElsewhere() bool {
-	return len(m.attempts) > 0 && m.current().rung != m.cursor
+// settledElsewhere reports whether a request that may use no other route has had its
+// route: one that was called, or would have been, had it been well.
+func (m *Machine) settledElsewhere(r *Rung) bool {
+	if len(m.attempts) > 0 {
+		return m.current().rung != m.cursor
+	}
+	return slices.ContainsFunc(m.skips, func(s request.RouteSkipped) bool {
+		return forHealth(s.Reason) && s.Rung != r.Index
+	})
 }
 
 // skip records a route that was not called. Skips cost nothing (W15).
@@ -204,6 +212,10 @@ func (m *Machine) skip(r *Rung, reason request.SkipReason, detail map[string]str
 	m.say(s)
 	if forHealth(reason) {
 		m.pass()
+		// A route that was just called and whose own failure shut it is listed already.
+		if len(m.attempts) == 0 || m.current().rung != m.cursor {
+			m.list(s.Masked, Summary{Provider: s.Provider, Model: s.Model, Failure: failure.Class(reason)})
+		}
 	}
 	return Move{}, false
 }
@@ -388,7 +400,7 @@ func (m *Machine) Refused(r budget.Refusal, unsaid []event.Event, resets time.Ti
 // is empty when the log knows nothing of this request yet.
 func (m *Machine) Unwritten(unsaid []event.Event, now time.Time) Move {
 	m.attempts = m.attempts[:len(m.attempts)-1]
-	answer := Answer{Code: request.CodeGatewayUnavailable, Retryable: true, Attempts: m.summaries()}
+	answer := Answer{Code: request.CodeGatewayUnavailable, Retryable: true, Attempts: m.candidates}
 	if len(m.attempts) == 0 {
 		m.done = true
 		return Move{Finish: &Finish{Answer: answer}}

@@ -100,6 +100,6 @@ func (m *Machine) Waited(now time.Time) Move {
 func (m *Machine) throttleAnswer() Answer {
 	return Answer{
 		Code: request.CodeProviderThrottled, Retryable: true, RetryAfter: m.longestRetry.After,
-		Attempts: m.summaries(),
+		Attempts: m.candidates,
 	}
 }

@@ -103,6 +103,8 @@ type Machine struct {
 	attempts []attempt
 	// skips is how often each rung was passed over, for the refusal that names them.
 	skips []request.RouteSkipped
+	// candidates are those of the envelope, in order (W16).
+	candidates []Summary
 	// passed holds the positions of the rungs that failed or were skipped for their
 	// health, each once: a rung that is looked at again as a last resort, or whose
 	// retry its circuit refuses, is still one candidate.
