@@ -48,6 +48,7 @@ var required = map[reflect.Type][]string{
 
 type schema = map[string]any
 
+// Rules: C13.
 func TestSchemaIsWhatTheCodeSays_C13(t *testing.T) {
 	s := schemaOf(t, reflect.TypeFor[catalog.Objects]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -200,6 +201,8 @@ func words(t *testing.T) map[string][]string {
 
 // What apply takes the schema takes, and what is misspelt or out of its words it
 // refuses.
+//
+// Rules: C13.
 func TestSchemaTakesWhatApplyTakes_C13(t *testing.T) {
 	var s schema
 	if err := json.Unmarshal([]byte(read(t, schemaFile)), &s); err != nil {

@@ -71,6 +71,7 @@ func TestAnUnknownCodeIsOurFault(t *testing.T) {
 	}
 }
 
+// Rules: P11, W20.
 func TestHeader_P11_W20(t *testing.T) {
 	tests := []struct {
 		after       time.Duration
@@ -102,6 +103,8 @@ func TestHeader_P11_W20(t *testing.T) {
 }
 
 // The provider's status stands for a caller's fault and for nothing else.
+//
+// Rules: W3, D7.
 func TestRelay_W3_D7(t *testing.T) {
 	e := New(InvalidRequest)
 	e.Relay = &failure.Relay{Status: 422, Message: "n is bad"}

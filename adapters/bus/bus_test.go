@@ -24,6 +24,8 @@ func open(t *testing.T) *Bus {
 }
 
 // Every subscriber gets every nudge, in order.
+//
+// Rules: O4.
 func TestNudgesArrive_O4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t)

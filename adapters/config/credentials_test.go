@@ -164,6 +164,8 @@ func TestStoringIsRefused_Z2(t *testing.T) {
 }
 
 // A short secret's end would tell much of it.
+//
+// Rules: Z2.
 func TestShortSecretsHaveNoLastFour_Z2(t *testing.T) {
 	log, pool := storeAndPool(t)
 	apply(t, log, mustLoad(t, storedKey))

@@ -65,6 +65,8 @@ func TestTheSameKeyWithAnotherBodyConflicts_I1(t *testing.T) {
 
 // TestWhatAKeyMayNotAskForIsNotReplayedToIt_I1_N13: the same bytes under another class,
 // or from a key with other rights, are another request.
+//
+// Rules: I1, N13.
 func TestWhatAKeyMayNotAskForIsNotReplayedToIt_I1_N13(t *testing.T) {
 	for name, edit := range map[string]func(*gatewaytest.Bench){
 		"a key confined to other models": func(b *gatewaytest.Bench) { b.Key.Models = []string{"another"} },

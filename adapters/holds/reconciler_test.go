@@ -25,6 +25,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // A hold lasts a day to the microsecond, is resolved once however many workers look, and
 // the request's trail and every view say so (D2, E4).
+//
+// Rules: R2, E4.
 func TestAHoldIsLetGoAfterADay_R2_E4(t *testing.T) {
 	store, pool := follow(t)
 	placed := projectiontest.Start

@@ -39,7 +39,7 @@ func (id Identity) RouteName(model string, masked bool) Name {
 	return Name{
 		Kind: Route, Provider: id.Provider, Model: model, Deployment: id.Deployment, Masked: masked,
 		Credential: id.Connection,
-		Key: key(parts...),
+		Key:        key(parts...),
 	}
 }
 

@@ -171,6 +171,8 @@ func TestCostAgreesWithDecimals_M1(t *testing.T) {
 
 // A share is rounded once, half away from zero, and never overflows into a plausible
 // number.
+//
+// Rules: M1.
 func TestScaleRoundsOnce_M1(t *testing.T) {
 	for _, tc := range []struct {
 		n, part, whole, want money.NanoUSD

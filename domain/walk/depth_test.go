@@ -31,6 +31,8 @@ func (w *shutting) Claim(r *walk.Rung, _ string, pass walk.Pass, _ time.Time) wa
 // TestACandidateCountsOnceInTheDepth_M11_X4: the fallback depth is how many candidates
 // stand before the one that was called, however often each of them was looked at, and
 // a route that nothing stands before is no fallback on the bill.
+//
+// Rules: M11, X4.
 func TestACandidateCountsOnceInTheDepth_M11_X4(t *testing.T) {
 	broken := fails(failure.ServerError)
 	for _, tc := range []struct {

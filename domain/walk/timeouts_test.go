@@ -12,6 +12,8 @@ import (
 // TestADeadlineIsNoLimitOfTheRoute_W10_W11: what ends at the request's deadline ends
 // by the deadline alone. A second timer for the same moment would win some of the
 // time, and count a caller's short deadline as the route's silence.
+//
+// Rules: W10, W11.
 func TestADeadlineIsNoLimitOfTheRoute_W10_W11(t *testing.T) {
 	for _, tc := range []struct {
 		name        string

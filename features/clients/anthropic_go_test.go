@@ -85,6 +85,7 @@ func textOf(m anthropic.Message) (text string) {
 	return text
 }
 
+// Rules: P7.
 func TestAnthropicGo_P7(t *testing.T) {
 	g := startGateway(t)
 	client, _ := g.anthropic(g.key, 0)

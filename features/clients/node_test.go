@@ -8,6 +8,8 @@ import (
 
 // TestNode_P7 runs the scripts of node/ with the clients of its lock file. Each says
 // at its head which client it drives.
+//
+// Rules: P7.
 func TestNode_P7(t *testing.T) {
 	installFromNPM(t, "node")
 	g := startGateway(t)

@@ -58,6 +58,7 @@ func responseBothWays(t *testing.T, client openai.Client, params responses.Respo
 	return map[string]responses.Response{"whole": *whole, "streamed": last.Response}
 }
 
+// Rules: P7.
 func TestOpenAIGoResponses_P7(t *testing.T) {
 	g := startGateway(t)
 	client, _ := g.client(t, g.key, 0)

@@ -77,6 +77,8 @@ func grown(t *testing.T, a adminapitest.Answer) int64 {
 
 // The parts of an object that have addresses of their own: replaced alone, and left
 // alone when the whole is replaced without them.
+//
+// Rules: C3.
 func TestPartsOfObjects_C3(t *testing.T) {
 	s := start(t)
 	prices := do(t, s, 200, "GET", "/deployments/a@east/prices", "", "")
@@ -167,6 +169,8 @@ func TestConcurrentEditsOfOneObject_C3(t *testing.T) {
 }
 
 // Editors of different objects do not get in each other's way.
+//
+// Rules: C3.
 func TestConcurrentEditsOfManyObjects_C3(t *testing.T) {
 	s := start(t)
 	var wg sync.WaitGroup
@@ -198,6 +202,8 @@ func TestNoChangeIsJudgedOnAnOldCatalog_C2(t *testing.T) {
 }
 
 // PUT to a list names its object in the body; If-Match is then the list's.
+//
+// Rules: C3.
 func TestPutIntoAList_C3(t *testing.T) {
 	s := start(t)
 	rules := "/tenants/acme/routing-rules"

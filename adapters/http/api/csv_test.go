@@ -13,6 +13,8 @@ import (
 )
 
 // Which form a caller gets: the format that it names, or what it accepts first.
+//
+// Rules: M14.
 func TestWhoGetsATable_M14(t *testing.T) {
 	for _, tc := range []struct {
 		format, accept string
@@ -39,6 +41,8 @@ func TestWhoGetsATable_M14(t *testing.T) {
 
 // A name that somebody chose is not run by the spreadsheet that opens the bill, and a
 // credit stays a number there.
+//
+// Rules: M14.
 func TestABillAsATableIsOnlyText_M14(t *testing.T) {
 	route := "+1\"2\n,3"
 	reply := billTable(bills.Bill{
