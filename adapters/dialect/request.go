@@ -31,6 +31,8 @@ type Request struct {
 	Features []Feature
 	// WholeOnly says that the dialect has no streams: its answers come in one piece.
 	WholeOnly bool
+	// Addresses are where the request has its provider fetch pictures and documents from.
+	Addresses []Address
 	// Sealed says that the request carries reasoning that only its issuer can read (K4).
 	Sealed bool
 	// Seal is the last of that reasoning: whose it is decides which route goes first.
@@ -47,6 +49,14 @@ type Request struct {
 	// Flags are what came beside the body for a provider of the request's own dialect.
 	// The server sets them after Parse.
 	Flags Flags
+}
+
+// Address is a URL of the caller's and the field it stands in.
+type Address struct{ Param, URL string }
+
+// Fetch notes an address.
+func (r *Request) Fetch(param, url string) {
+	r.Addresses = append(r.Addresses, Address{Param: param, URL: url})
 }
 
 // Flags are the headers of a caller that change what a provider of the caller's own

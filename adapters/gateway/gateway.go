@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
@@ -68,6 +69,8 @@ type Config struct {
 	Hasher idempotency.Hasher
 	// ShardOf places an organization in the log.
 	ShardOf func(tenant string) int16
+	// InternalHosts are the hosts of private networks that a request may point at (Z1).
+	InternalHosts network.Hosts
 	// AdmissionSlots and AdmissionWait are those of A7; 0 is the default.
 	AdmissionSlots int
 	AdmissionWait  time.Duration

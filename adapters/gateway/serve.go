@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -36,6 +38,9 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	req, err := in.Dialect.Parse(in.Body)
 	if err != nil {
 		return w.refuse(ctx, "", Invalid(err))
+	}
+	if err := g.pointsInside(req); err != nil {
+		return w.refuse(ctx, req.Model, Invalid(err))
 	}
 	plan, err := in.Snapshot.Resolve(catalog.Ask{Tenant: in.Key.Tenant, Name: req.Model, Class: in.Controls.Class, Key: in.Key})
 	if err != nil {
@@ -148,6 +153,17 @@ func maxAttempts(in Incoming, plan catalog.Plan) int {
 		limit = min(limit, asked)
 	}
 	return limit
+}
+
+// pointsInside refuses an address that leads into the own network (Z1): a provider may
+// stand there too and would fetch it for the caller.
+func (g *Gateway) pointsInside(req *dialect.Request) error {
+	for _, a := range req.Addresses {
+		if network.Inside(a.URL, g.InternalHosts) {
+			return &dialect.InvalidError{Param: a.Param, Message: fmt.Sprintf("The field %s must not point into a private network.", a.Param)}
+		}
+	}
+	return nil
 }
 
 // Invalid is a body that its dialect does not allow.

@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/http/adminapi"
 	"github.com/sluice-gateway/sluice/adapters/http/api"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
@@ -144,10 +145,11 @@ func (w *worker) wire(db database) {
 	w.health = health.New(health.Config{Secrets: w.credentials, Log: w.store, Worker: w.id, Logger: w.logger})
 	w.gateway = gateway.New(gateway.Config{
 		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: w.credentials,
-		Health:  w.health,
-		Hasher:  idempotency.NewHasher(w.secret),
-		ShardOf: func(string) int16 { return 0 },
-		Worker:  w.id, Now: time.Now, NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
+		Health:        w.health,
+		InternalHosts: network.HostsFrom(os.Getenv(network.HostsEnv)),
+		Hasher:        idempotency.NewHasher(w.secret),
+		ShardOf:       func(string) int16 { return 0 },
+		Worker:        w.id, Now: time.Now, NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
 		Logger: w.logger,
 	})
 	w.runner = projections.NewRunner(w.pool, w.store, projections.Options{Logger: w.logger}, views.All()...)

@@ -69,7 +69,7 @@ func (p *parser) content(i int, v gjson.Result) {
 		j := 0
 		v.ForEach(func(_, part gjson.Result) bool {
 			if part.IsObject() {
-				p.part(part)
+				p.part(i, j, part)
 			} else {
 				p.Fail(fmt.Sprintf("messages[%d].content[%d]", i, j), "Each part of a content must be an object.")
 			}
@@ -83,16 +83,16 @@ func (p *parser) content(i int, v gjson.Result) {
 
 // part counts one part of a content (A6). A kind that is not known has at least its
 // text counted.
-func (p *parser) part(part gjson.Result) {
+func (p *parser) part(i, j int, part gjson.Result) {
 	switch part.Get("type").Str {
 	case "image_url", "input_image", "image":
 		p.images = true
 		p.Req.Parts.Images++
-		p.uses(address(part) != "", dialect.ImageURLs)
+		p.fetches(i, j, part, dialect.ImageURLs)
 	case "file", "input_file", "document":
 		p.Req.Parts.Documents = append(p.Req.Parts.Documents, documentSize(part))
 		p.uses(part.Get("file.file_id").Exists() || part.Get("file_id").Exists(), dialect.StoredFiles)
-		p.uses(address(part) != "", dialect.DocumentURLs)
+		p.fetches(i, j, part, dialect.DocumentURLs)
 	case "input_audio":
 		p.Req.Use(dialect.AudioInput)
 		p.Req.Parts.Base64Bytes += int64(len(part.Get("input_audio.data").Raw))
@@ -103,15 +103,18 @@ func (p *parser) part(part gjson.Result) {
 	}
 }
 
-// address is where an image or a document is to be fetched from, empty when it is
-// here as data.
-func address(part gjson.Result) string {
+// fetches notes where an image or a document is to be fetched from, if it is not here
+// as data.
+func (p *parser) fetches(i, j int, part gjson.Result, byURL dialect.Feature) {
 	for _, path := range []string{"image_url.url", "image_url", "source.url", "file.file_data", "file_data"} {
-		if v := part.Get(path); v.Type == gjson.String && !strings.HasPrefix(v.Str, "data:") {
-			return v.Str
+		v := part.Get(path)
+		if v.Type != gjson.String || v.Str == "" || strings.HasPrefix(v.Str, "data:") {
+			continue
 		}
+		p.Req.Use(byURL)
+		p.Req.Fetch(fmt.Sprintf("messages[%d].content[%d].%s", i, j, path), v.Str)
+		return
 	}
-	return ""
 }
 
 // documentSize is the size of a document in bytes, 0 when only its id or address is

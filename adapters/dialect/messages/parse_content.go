@@ -82,7 +82,7 @@ func (p *parser) block(param string, b gjson.Result) {
 	case blockImage:
 		p.images = true
 		p.Req.Parts.Images++
-		p.source(member(b, "source"), dialect.ImageURLs)
+		p.source(param, member(b, "source"), dialect.ImageURLs)
 	case blockDocument:
 		p.document(param, b)
 	case blockToolUse:
@@ -128,10 +128,11 @@ func (p *parser) opaque(v gjson.Result) {
 	p.Req.Sealed = p.Req.Sealed || v.Str != ""
 }
 
-func (p *parser) source(source gjson.Result, byURL dialect.Feature) {
+func (p *parser) source(param string, source gjson.Result, byURL dialect.Feature) {
 	switch source.Get("type").Str {
 	case "url":
 		p.Req.Use(byURL)
+		p.Req.Fetch(param+".source.url", source.Get("url").Str)
 	case "file":
 		p.Req.Use(dialect.StoredFiles)
 	}
@@ -154,6 +155,6 @@ func (p *parser) document(param string, b gjson.Result) {
 		p.Req.Parts.Documents = append(p.Req.Parts.Documents, int64(len(member(source, "data").Str))*3/4)
 		return
 	}
-	p.source(source, dialect.DocumentURLs)
+	p.source(param, source, dialect.DocumentURLs)
 	p.Req.Parts.Documents = append(p.Req.Parts.Documents, 0)
 }

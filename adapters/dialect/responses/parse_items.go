@@ -87,7 +87,7 @@ func (p *parser) content(at string, v gjson.Result) {
 		i := 0
 		v.ForEach(func(_, part gjson.Result) bool {
 			if where := fmt.Sprintf("%s[%d]", at, i); p.object(where, part) {
-				p.part(part)
+				p.part(where, part)
 			}
 			i++
 			return p.Err == nil
@@ -97,7 +97,7 @@ func (p *parser) content(at string, v gjson.Result) {
 	}
 }
 
-func (p *parser) part(part gjson.Result) {
+func (p *parser) part(at string, part gjson.Result) {
 	if part.Get("file_id").Str != "" {
 		p.Req.Use(dialect.StoredFiles)
 	}
@@ -107,10 +107,12 @@ func (p *parser) part(part gjson.Result) {
 		p.Req.Parts.Images++
 		if url := part.Get("image_url").Str; url != "" && !strings.HasPrefix(url, "data:") {
 			p.Req.Use(dialect.ImageURLs)
+			p.Req.Fetch(at+".image_url", url)
 		}
 	case "input_file":
-		if part.Get("file_url").Str != "" {
+		if url := part.Get("file_url").Str; url != "" {
 			p.Req.Use(dialect.DocumentURLs)
+			p.Req.Fetch(at+".file_url", url)
 		}
 		encoded := part.Get("file_data").Str
 		if _, data, ok := strings.Cut(encoded, ";base64,"); ok {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-gateway/sluice/adapters/gateway/gatewaytest"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 )
 
@@ -234,6 +235,50 @@ func TestUntranslatableRequests_A3_P4(t *testing.T) {
 				t.Errorf("param %v, %d calls", param, len(b.Provider.Ledger().Calls))
 			}
 		}
+	}
+}
+
+// An address in a private network is refused with its field before any attempt: a
+// provider that stands there too would fetch it for the caller. The operator may open
+// its host (Z1).
+func TestAddressesOfPrivateNetworks_Z1(t *testing.T) {
+	const image = `{"type":"image_url","image_url":{"url":"http://pictures.internal/a.png"}}`
+	bodies := map[string]struct{ path, body, param string }{
+		"chat": {
+			"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"},` + image + `]}]}`,
+			"messages[0].content[1].image_url.url",
+		},
+		"responses": {
+			"/v1/responses", `{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"http://pictures.internal/a.png"}]}]}`,
+			"input[0].content[0].image_url",
+		},
+		"responses, document": {
+			"/v1/responses", `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"http://pictures.internal/a.pdf"}]}]}`,
+			"input[0].content[0].file_url",
+		},
+		"messages": {
+			"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"http://pictures.internal/a.png"}}]}]}`,
+			"messages[0].content[0].source.url",
+		},
+		"messages, inside a tool's result": {
+			"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"url","url":"http://pictures.internal/a.png"}}]}]}]}`,
+			"messages[0].content[0].content[0].source.url",
+		},
+	}
+	for name, c := range bodies {
+		t.Run(name, func(t *testing.T) {
+			b := gatewaytest.New(t, "fake-ok")
+			reply, got := calling(t, b).do("POST", c.path, c.body)
+			if reply.StatusCode != http.StatusBadRequest || !strings.Contains(got, c.param) || len(b.Provider.Ledger().Calls) != 0 {
+				t.Errorf("%d %s, %d calls; the field is %s", reply.StatusCode, got, len(b.Provider.Ledger().Calls), c.param)
+			}
+		})
+	}
+
+	opened := gatewaytest.New(t, "fake-ok")
+	opened.InternalHosts = network.HostsFrom("pictures.internal")
+	if reply, got := calling(t, opened).do("POST", "/v1/chat/completions", bodies["chat"].body); reply.StatusCode != http.StatusOK {
+		t.Errorf("opened: %d %s", reply.StatusCode, got)
 	}
 }
 
