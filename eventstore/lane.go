@@ -276,14 +276,14 @@ func (l *lane) covered(e *entry, f facts) bool {
 	return true
 }
 
-// answer tells every entry what was decided.
+// answer tells every entry what was decided. Who was answered finds the batch counted.
 func (l *lane) answer(a *attempt) {
-	for i, e := range a.batch {
-		e.answer(a.verdict.outcomes[i])
-	}
 	l.stats.batches.Add(1)
 	l.stats.appends.Add(int64(len(a.verdict.rows)))
 	l.stats.events.Add(max(0, a.verdict.last-a.facts.head.Position))
+	for i, e := range a.batch {
+		e.answer(a.verdict.outcomes[i])
+	}
 }
 
 func answerAll(batch []*entry, o outcome) {
