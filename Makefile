@@ -20,7 +20,7 @@ run: build ## Build and run everything on this machine (sluice dev)
 
 # -p 2: two packages at a time. Many of them start a PostgreSQL of their own, and
 # more at once make each other slow instead of the whole fast.
-GOTEST := go tool gotestsum --format pkgname --hide-summary=output -- -p 2 -count=1
+GOTEST := go tool gotestsum --format pkgname -- -p 2 -count=1
 
 .PHONY: test
 test: lint ## Check style, then run every test with the race detector

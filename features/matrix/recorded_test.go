@@ -150,8 +150,8 @@ func (s *substance) add(e *neutral.Event) {
 // no answer.
 var apart = map[string]string{
 	"openai-apply-patch-tool-delete.1": "all of its output is a call of a tool that Responses alone has (server_tools)",
-	"openai-local-shell-tool.1":        "the same",
-	"openai-shell-tool.1":              "the same",
+	"openai-local-shell-tool.1":        "all of its output is a call of a tool that Responses alone has (server_tools)",
+	"openai-shell-tool.1":              "all of its output is a call of a tool that Responses alone has (server_tools)",
 	"xai-image-generation-tool.1":      "an image by a tool that Responses alone has (server_tools)",
 	"openai-error.1":                   "the provider failed: nothing is passed on",
 	"parallel-tool-call-wrapper.1":     "two of its lines are no JSON: it was made by hand, not recorded",
