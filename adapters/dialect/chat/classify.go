@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -14,8 +13,6 @@ import (
 )
 
 const (
-	// maxRelay bounds each text of a provider that is passed to the caller (D7).
-	maxRelay = 4 << 10
 	// maxWraps is how deep relays may have wrapped each other's errors.
 	maxWraps = 4
 )
@@ -147,20 +144,8 @@ func containsAny(s string, phrases []string) bool {
 func (e *stated) relay() *failure.Relay {
 	return &failure.Relay{
 		Status:  e.number,
-		Message: clip(e.message), Type: clip(e.kind), Param: clip(e.param), Code: clip(e.code),
+		Message: dialect.Clip(e.message), Type: dialect.Clip(e.kind), Param: dialect.Clip(e.param), Code: dialect.Clip(e.code),
 	}
-}
-
-// clip cuts a text at maxRelay bytes, between characters.
-func clip(s string) string {
-	if len(s) <= maxRelay {
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	cut := maxRelay
-	for cut > maxRelay-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(s[:cut], "\uFFFD")
 }
 
 // unwrap lists the errors of a body, outermost first. Relays put the provider's
@@ -275,7 +260,7 @@ type errorSigns struct {
 func (s *errorSigns) note(key string, v gjson.Result) {
 	switch key {
 	case "error":
-		s.found = s.found || truthy(v)
+		s.found = s.found || rawjson.Truthy(v)
 	case "object":
 		s.object = v.Str
 	case "type":
@@ -284,17 +269,6 @@ func (s *errorSigns) note(key string, v gjson.Result) {
 }
 
 func (s *errorSigns) error() bool { return s.found || s.object == "error" || s.kind == "error" }
-
-func truthy(v gjson.Result) bool {
-	switch v.Type {
-	case gjson.String:
-		return v.Str != ""
-	case gjson.JSON:
-		return v.Raw != "{}" && v.Raw != "[]"
-	default:
-		return v.Type == gjson.True || v.Num != 0
-	}
-}
 
 // inBody names an error object inside a 2xx: by what it says itself, since its
 // status says nothing. What would be a server error has the class otherwise.

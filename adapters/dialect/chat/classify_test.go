@@ -137,7 +137,7 @@ func TestRelayCarriesTheProvidersWord_W3_D7(t *testing.T) {
 		t.Errorf("wrapped relay = %+v", wrapped.Relay)
 	}
 	long := Outbound{}.Classify(dialect.Refusal{Status: 400, Body: []byte(`{"error":{"message":"` + strings.Repeat("漢", 4000) + `"}}`)})
-	if n := len(long.Relay.Message); n > maxRelay || n < maxRelay-utf8.UTFMax || !utf8.ValidString(long.Relay.Message) {
+	if n := len(long.Relay.Message); n > dialect.MaxRelay || n < dialect.MaxRelay-utf8.UTFMax || !utf8.ValidString(long.Relay.Message) {
 		t.Errorf("relay of %d bytes, valid %v", n, utf8.ValidString(long.Relay.Message))
 	}
 }

@@ -111,7 +111,7 @@ func FuzzClassify(f *testing.F) {
 		if !validClass(got.Class) || got.Retry.After < 0 || got.Retry.After > maxRetryAfter {
 			t.Fatalf("failure = %+v", got)
 		}
-		if got.Relay != nil && (len(got.Relay.Message) > 3*maxRelay || got.Relay.Status < 400 || got.Relay.Status > 499) {
+		if got.Relay != nil && (len(got.Relay.Message) > 3*dialect.MaxRelay || got.Relay.Status < 400 || got.Relay.Status > 499) {
 			t.Fatalf("relay = %+v", got.Relay)
 		}
 	})

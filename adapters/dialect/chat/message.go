@@ -196,7 +196,7 @@ func (m *message) arguments(at int, function gjson.Result, key string) (f *failu
 		e := neutral.Event{Kind: neutral.ToolCallDelta, Index: at}
 		e.Text, m.arena = rawjson.Text(m.arena, m.doc, v)
 		if key == "arguments" {
-			m.choice.calls.list[at].args.add(e.Text)
+			m.choice.calls.list[at].args.Add(e.Text)
 		}
 		m.add(e)
 		return true

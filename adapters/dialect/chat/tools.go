@@ -20,7 +20,7 @@ type call struct {
 	id string
 	// upstream is the provider's index, noIndex where it gave none.
 	upstream int64
-	args     balance
+	args     rawjson.Balance
 }
 
 const noIndex = -1
@@ -72,42 +72,9 @@ func (c *calls) find(id string, upstream int64) int {
 // cut reports whether a call's arguments stop in their middle.
 func (c *calls) cut() bool {
 	for i := range c.list {
-		if c.list[i].args.open() {
+		if c.list[i].args.Open() {
 			return true
 		}
 	}
 	return false
 }
-
-// balance follows the nesting of a JSON text that comes in pieces. It is no parser:
-// a model that writes bad arguments is the caller's to judge, one that was
-// interrupted is ours to notice.
-type balance struct {
-	depth    int
-	inString bool
-	escaped  bool
-}
-
-func (b *balance) add(s []byte) {
-	for _, c := range s {
-		switch {
-		case b.escaped:
-			b.escaped = false
-		case b.inString:
-			switch c {
-			case '\\':
-				b.escaped = true
-			case '"':
-				b.inString = false
-			}
-		case c == '"':
-			b.inString = true
-		case c == '{' || c == '[':
-			b.depth++
-		case c == '}' || c == ']':
-			b.depth--
-		}
-	}
-}
-
-func (b *balance) open() bool { return b.depth > 0 || b.inString }

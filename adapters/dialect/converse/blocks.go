@@ -1,7 +1,6 @@
 package converse
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -24,7 +23,7 @@ type blocks struct {
 // call is a tool call that has begun.
 type call struct {
 	block int64
-	args  balance
+	args  rawjson.Balance
 	ended bool
 }
 
@@ -50,9 +49,9 @@ func (b *blocks) event(name string, data []byte) *failure.Failure {
 	case "contentBlockStop":
 		b.stopBlock(doc)
 	case "messageStop":
-		f = b.stop(member(doc, "stopReason").Str)
+		f = b.stop(rawjson.Member(doc, "stopReason").Str)
 	case "metadata":
-		if u := member(doc, "usage"); u.IsObject() {
+		if u := rawjson.Member(doc, "usage"); u.IsObject() {
 			b.add(neutral.Event{Kind: neutral.Usage, Usage: readUsage(u)})
 		}
 	}
@@ -72,17 +71,17 @@ func (b *blocks) text(v gjson.Result) []byte {
 }
 
 func blockIndex(doc gjson.Result) int64 {
-	n, _ := rawjson.Integer(member(doc, "contentBlockIndex"))
+	n, _ := rawjson.Integer(rawjson.Member(doc, "contentBlockIndex"))
 	return n
 }
 
 // start begins a block. Only a tool call says so; text and reasoning just come.
 func (b *blocks) start(doc gjson.Result) *failure.Failure {
-	start := member(doc, "start")
-	tool := member(start, "toolUse")
+	start := rawjson.Member(doc, "start")
+	tool := rawjson.Member(start, "toolUse")
 	switch {
 	case tool.IsObject() && !isServerTool(tool):
-	case member(start, "image").Exists():
+	case rawjson.Member(start, "image").Exists():
 		b.add(neutral.Event{Kind: neutral.Image})
 		return nil
 	default:
@@ -105,7 +104,7 @@ func toolOf(tool gjson.Result) neutral.Tool {
 
 // delta reads a piece of a block.
 func (b *blocks) delta(doc gjson.Result) (f *failure.Failure) {
-	member(doc, "delta").ForEach(func(key, v gjson.Result) bool {
+	rawjson.Member(doc, "delta").ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "text":
 			if v.Type != gjson.String {
@@ -114,7 +113,7 @@ func (b *blocks) delta(doc gjson.Result) (f *failure.Failure) {
 			}
 			b.add(neutral.Event{Kind: neutral.Text, Text: b.text(v)})
 		case "toolUse":
-			f = b.arguments(blockIndex(doc), member(v, "input"))
+			f = b.arguments(blockIndex(doc), rawjson.Member(v, "input"))
 		case "reasoningContent":
 			b.reasoning(v)
 		case "image":
@@ -144,7 +143,7 @@ func (b *blocks) arguments(block int64, input gjson.Result) *failure.Failure {
 		default:
 			return payload("malformed_arguments")
 		}
-		b.calls[at].args.add(e.Text)
+		b.calls[at].args.Add(e.Text)
 		b.add(e)
 		return nil
 	}
@@ -201,7 +200,7 @@ func (b *blocks) stop(reason string) *failure.Failure {
 	}
 	whole := stop == neutral.StopToolCalls || stop == neutral.StopEnd
 	for at := range b.calls {
-		if whole && b.calls[at].args.open() {
+		if whole && b.calls[at].args.Open() {
 			return &failure.Failure{Class: failure.StreamTruncated, Code: "tool_call_cut", PossiblyBilled: true}
 		}
 		b.endCall(at)
@@ -209,42 +208,3 @@ func (b *blocks) stop(reason string) *failure.Failure {
 	b.add(neutral.Event{Kind: neutral.Stop, Stop: stop})
 	return nil
 }
-
-// balance follows the nesting of a JSON text that comes in pieces. It is no parser:
-// a model that writes bad arguments is the caller's to judge, one that was
-// interrupted is ours to notice.
-type balance struct {
-	depth    int
-	inString bool
-	escaped  bool
-}
-
-func (b *balance) add(s []byte) {
-	for len(s) > 0 {
-		if b.escaped {
-			b.escaped, s = false, s[1:]
-			continue
-		}
-		marks := `"{}[]`
-		if b.inString {
-			marks = `"\`
-		}
-		at := bytes.IndexAny(s, marks)
-		if at < 0 {
-			return
-		}
-		switch s[at] {
-		case '\\':
-			b.escaped = true
-		case '"':
-			b.inString = !b.inString
-		case '{', '[':
-			b.depth++
-		default:
-			b.depth--
-		}
-		s = s[at+1:]
-	}
-}
-
-func (b *balance) open() bool { return b.depth > 0 || b.inString }

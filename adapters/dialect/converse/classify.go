@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
-
-// maxRelay bounds each text of a provider that is passed to the caller (D7).
-const maxRelay = 4 << 10
 
 // Classify names a reply that is no 2xx: by its exception's type and message first,
 // by the status alone when neither is known (W4).
@@ -77,7 +73,7 @@ func bareName(kind string) string {
 func (e exception) classify(status int) failure.Failure {
 	f := e.match(status)
 	if f.Class == failure.InvalidRequest || f.Class == failure.ContextLength || f.Class == failure.ContentPolicy {
-		f.Relay = &failure.Relay{Status: callerStatus(status), Message: clip(e.message), Type: clip(e.told)}
+		f.Relay = &failure.Relay{Status: callerStatus(status), Message: dialect.Clip(e.message), Type: dialect.Clip(e.told)}
 	}
 	return f
 }
@@ -127,16 +123,4 @@ func inBody(kind string, body []byte, otherwise failure.Class) *failure.Failure 
 // inStream names an exception frame (S4).
 func inStream(kind string, body []byte) *failure.Failure {
 	return inBody(kind, body, failure.StreamErrorEvent)
-}
-
-// clip cuts a text at maxRelay bytes, between characters.
-func clip(s string) string {
-	if len(s) <= maxRelay {
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	cut := maxRelay
-	for cut > maxRelay-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(s[:cut], "\uFFFD")
 }

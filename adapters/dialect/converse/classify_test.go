@@ -118,8 +118,8 @@ func TestRetryAfter_W20(t *testing.T) {
 
 // Rules: D7.
 func TestRelayIsClipped_D7(t *testing.T) {
-	f := Outbound{}.Classify(dialect.Refusal{Status: 400, Body: saying(strings.Repeat("ä", maxRelay))})
-	if len(f.Relay.Message) > maxRelay || strings.ContainsRune(f.Relay.Message, '\uFFFD') {
+	f := Outbound{}.Classify(dialect.Refusal{Status: 400, Body: saying(strings.Repeat("ä", dialect.MaxRelay))})
+	if len(f.Relay.Message) > dialect.MaxRelay || strings.ContainsRune(f.Relay.Message, '\uFFFD') {
 		t.Errorf("%d bytes", len(f.Relay.Message))
 	}
 }

@@ -166,21 +166,8 @@ func open(name string, data []byte) (gjson.Result, bool) {
 	if !ok {
 		return doc, false
 	}
-	if inner := member(doc, name); inner.IsObject() {
+	if inner := rawjson.Member(doc, name); inner.IsObject() {
 		return inner, true
 	}
 	return doc, true
-}
-
-// member is one member of an object. Unlike gjson's Get it keeps the place in the
-// document, and it takes no path.
-func member(object gjson.Result, name string) (found gjson.Result) {
-	object.ForEach(func(key, v gjson.Result) bool {
-		if key.Str == name {
-			found = v
-			return false
-		}
-		return true
-	})
-	return found
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
-
-// maxRelay bounds each text of a provider that is passed to the caller (D7).
-const maxRelay = 4 << 10
 
 // Classify names a reply that is no 2xx: by its reasons, then by known phrases, then
 // by Google's own status, and by the HTTP status alone when none is known (W4).
@@ -140,19 +136,7 @@ func relay(s statement) *failure.Relay {
 	if s.number >= 400 && s.number <= 499 {
 		status = s.number
 	}
-	return &failure.Relay{Status: status, Message: clip(s.message), Type: clip(s.status), Param: clip(s.field)}
-}
-
-// clip cuts a text at maxRelay bytes, between characters.
-func clip(s string) string {
-	if len(s) > maxRelay {
-		cut := maxRelay
-		for cut > maxRelay-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut]
-	}
-	return strings.ToValidUTF8(strings.Clone(s), "\uFFFD")
+	return &failure.Relay{Status: status, Message: dialect.Clip(s.message), Type: dialect.Clip(s.status), Param: dialect.Clip(s.field)}
 }
 
 // inBody names an error object inside a 2xx: by what it says itself. What would be a
@@ -172,6 +156,6 @@ func inStream(body []byte) *failure.Failure { return inBody(body, failure.Stream
 // Google's own, not the caller's text.
 func blocked(reason string) *failure.Failure {
 	return &failure.Failure{Class: failure.ContentPolicy, Code: "prompt_blocked", Relay: &failure.Relay{
-		Status: http.StatusBadRequest, Message: "The prompt was blocked: " + clip(reason) + ".", Type: "prompt_blocked", Code: clip(reason),
+		Status: http.StatusBadRequest, Message: "The prompt was blocked: " + dialect.Clip(reason) + ".", Type: "prompt_blocked", Code: dialect.Clip(reason),
 	}}
 }

@@ -129,7 +129,7 @@ func TestRecordedThrottle_W20(t *testing.T) {
 // Rules: D7.
 func TestRelayIsClipped_D7(t *testing.T) {
 	f := Outbound{}.Classify(dialect.Refusal{Status: 400, Body: []byte(errorBody("400", "INVALID_ARGUMENT", strings.Repeat("漢", 4000), ""))})
-	if n := len(f.Relay.Message); n > maxRelay || n < maxRelay-4 || strings.ContainsRune(f.Relay.Message, '\uFFFD') {
+	if n := len(f.Relay.Message); n > dialect.MaxRelay || n < dialect.MaxRelay-4 || strings.ContainsRune(f.Relay.Message, '\uFFFD') {
 		t.Errorf("%d bytes", n)
 	}
 }

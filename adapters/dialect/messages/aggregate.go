@@ -93,19 +93,19 @@ func (a *aggregate) Add(c *neutral.Chunk) error {
 	if !ok || c.Dialect != neutral.Messages {
 		return errNotMessages
 	}
-	switch member(doc, "type").Str {
+	switch rawjson.Member(doc, "type").Str {
 	case "message_start":
-		a.start(member(doc, "message"))
+		a.start(rawjson.Member(doc, "message"))
 	case "message_delta":
-		a.message.setAll(member(doc, "delta"))
-		a.usage.setAll(member(doc, "usage"))
+		a.message.setAll(rawjson.Member(doc, "delta"))
+		a.usage.setAll(rawjson.Member(doc, "usage"))
 		a.message.setAll(doc, "type", "delta", "usage")
 	case "content_block_start":
-		index, _ := rawjson.Integer(member(doc, "index"))
-		a.block(index).members.setAll(member(doc, "content_block"))
+		index, _ := rawjson.Integer(rawjson.Member(doc, "index"))
+		a.block(index).members.setAll(rawjson.Member(doc, "content_block"))
 	case "content_block_delta":
-		index, _ := rawjson.Integer(member(doc, "index"))
-		return a.block(index).delta(member(doc, "delta"))
+		index, _ := rawjson.Integer(rawjson.Member(doc, "index"))
+		return a.block(index).delta(rawjson.Member(doc, "delta"))
 	case "message_stop":
 		// Relays put their own measurements here.
 		a.message.setAll(doc, "type")
@@ -115,10 +115,10 @@ func (a *aggregate) Add(c *neutral.Chunk) error {
 
 func (a *aggregate) start(message gjson.Result) {
 	a.message.setAll(message, "usage", "content")
-	a.usage.setAll(member(message, "usage"))
+	a.usage.setAll(rawjson.Member(message, "usage"))
 	a.message.at("content")
 	a.message.at("usage")
-	member(message, "content").ForEach(func(_, block gjson.Result) bool {
+	rawjson.Member(message, "content").ForEach(func(_, block gjson.Result) bool {
 		// Before any that is still to start.
 		a.block(int64(len(a.blocks)) - maxBlocks).members.setAll(block)
 		return true
@@ -142,13 +142,13 @@ var joinable = map[string]string{
 }
 
 func (b *wholeBlock) delta(delta gjson.Result) error {
-	kind := member(delta, "type").Str
+	kind := rawjson.Member(delta, "type").Str
 	switch kind {
 	case "input_json_delta":
-		b.input = append(b.input, member(delta, "partial_json").Str...)
+		b.input = append(b.input, rawjson.Member(delta, "partial_json").Str...)
 		return nil
 	case "citations_delta":
-		b.citations = append(b.citations, []byte(member(delta, "citation").Raw))
+		b.citations = append(b.citations, []byte(rawjson.Member(delta, "citation").Raw))
 		return nil
 	}
 	name, ok := joinable[kind]

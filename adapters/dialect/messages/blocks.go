@@ -32,7 +32,7 @@ type openBlock struct {
 	kind  blockKind
 	// call is the dense position of a tool call.
 	call int
-	args balance
+	args rawjson.Balance
 	// said is whether any arguments have come.
 	said bool
 }
@@ -59,7 +59,7 @@ func (r *answerReader) add(e neutral.Event) { r.events = append(r.events, e) }
 // cut reports whether a tool call's arguments stop in their middle.
 func (r *answerReader) cut() bool {
 	for i := range r.open {
-		if r.open[i].kind == toolBlock && r.open[i].args.open() {
+		if r.open[i].kind == toolBlock && r.open[i].args.Open() {
 			return true
 		}
 	}
@@ -77,7 +77,7 @@ func (r *answerReader) usage(v gjson.Result) {
 // are still open. A call whose arguments are cut off is no call: passed on with a
 // reason that says it is whole, it would be run (S4).
 func (r *answerReader) stop(v gjson.Result) (finished bool, f *failure.Failure) {
-	reason := member(v, "stop_reason")
+	reason := rawjson.Member(v, "stop_reason")
 	if rawjson.IsNull(reason) {
 		return false, nil
 	}
@@ -92,8 +92,8 @@ func (r *answerReader) stop(v gjson.Result) (finished bool, f *failure.Failure) 
 		return false, cutCall()
 	}
 	if s == neutral.StopRefusal {
-		if details := member(v, "stop_details"); details.IsObject() {
-			r.text(neutral.Refusal, member(details, "explanation"))
+		if details := rawjson.Member(v, "stop_details"); details.IsObject() {
+			r.text(neutral.Refusal, rawjson.Member(details, "explanation"))
 		}
 	}
 	for i := range r.open {
@@ -162,18 +162,18 @@ func (r *answerReader) blockStart(e *envelope) *failure.Failure {
 // begin reads what a block says by itself: a name, and any content that it already
 // has.
 func (r *answerReader) begin(block gjson.Result) (openBlock, *failure.Failure) {
-	kind := member(block, "type").Str
+	kind := rawjson.Member(block, "type").Str
 	r.endsInCall = kind == blockToolUse
 	switch kind {
 	case blockText:
-		r.text(neutral.Text, member(block, "text"))
+		r.text(neutral.Text, rawjson.Member(block, "text"))
 		return openBlock{kind: textBlock}, nil
 	case blockThinking:
-		r.text(neutral.Reasoning, member(block, "thinking"))
-		r.seal(neutral.OpaqueReasoning{Signature: member(block, "signature").Str})
+		r.text(neutral.Reasoning, rawjson.Member(block, "thinking"))
+		r.seal(neutral.OpaqueReasoning{Signature: rawjson.Member(block, "signature").Str})
 		return openBlock{kind: thinkingBlock}, nil
 	case blockRedacted:
-		r.seal(neutral.OpaqueReasoning{Redacted: member(block, "data").Str})
+		r.seal(neutral.OpaqueReasoning{Redacted: rawjson.Member(block, "data").Str})
 		return openBlock{kind: thinkingBlock}, nil
 	case blockToolUse:
 		return r.beginCall(block)
@@ -199,9 +199,9 @@ func (r *answerReader) beginCall(block gjson.Result) (openBlock, *failure.Failur
 	b := openBlock{kind: toolBlock, call: r.calls}
 	r.calls++
 	r.add(neutral.Event{Kind: neutral.ToolCallStart, Index: b.call, Tool: neutral.Tool{
-		ID: member(block, "id").Str, Name: member(block, "name").Str,
+		ID: rawjson.Member(block, "id").Str, Name: rawjson.Member(block, "name").Str,
 	}})
-	input := member(block, "input")
+	input := rawjson.Member(block, "input")
 	if input.IsObject() && len(input.Map()) > 0 {
 		r.arguments(&b, r.doc[input.Index:rawjson.End(input)])
 	}
@@ -213,7 +213,7 @@ func (r *answerReader) arguments(b *openBlock, fragment []byte) {
 		return
 	}
 	b.said = true
-	b.args.add(fragment)
+	b.args.Add(fragment)
 	r.add(neutral.Event{Kind: neutral.ToolCallDelta, Index: b.call, Text: fragment})
 }
 
@@ -311,7 +311,7 @@ func (r *answerReader) blockStop(e *envelope) *failure.Failure {
 		return payload("block_not_open")
 	}
 	b := r.open[at]
-	if b.kind == toolBlock && b.args.open() {
+	if b.kind == toolBlock && b.args.Open() {
 		// It may still be cut by its length; the stop reason decides.
 		return nil
 	}
@@ -331,36 +331,3 @@ func (r *answerReader) finish(b *openBlock) {
 	}
 	r.add(neutral.Event{Kind: neutral.ToolCallEnd, Index: b.call})
 }
-
-// balance follows the nesting of a JSON text that comes in pieces. It is no parser:
-// a model that writes bad arguments is the caller's to judge, one that was
-// interrupted is ours to notice.
-type balance struct {
-	depth    int
-	inString bool
-	escaped  bool
-}
-
-func (b *balance) add(s []byte) {
-	for _, c := range s {
-		switch {
-		case b.escaped:
-			b.escaped = false
-		case b.inString:
-			switch c {
-			case '\\':
-				b.escaped = true
-			case '"':
-				b.inString = false
-			}
-		case c == '"':
-			b.inString = true
-		case c == '{' || c == '[':
-			b.depth++
-		case c == '}' || c == ']':
-			b.depth--
-		}
-	}
-}
-
-func (b *balance) open() bool { return b.depth > 0 || b.inString }

@@ -185,7 +185,7 @@ func (b *builder) setStream(v gjson.Result, stream bool) {
 func (b *builder) messages(list gjson.Result) {
 	cut := rawjson.Remover{Doc: b.raw}
 	list.ForEach(func(_, m gjson.Result) bool {
-		content := member(m, "content")
+		content := rawjson.Member(m, "content")
 		foreign, others := b.count(content)
 		if foreign > 0 && others == 0 {
 			b.edit(cut.Cut(m, m))

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -14,8 +13,6 @@ import (
 )
 
 const (
-	// maxRelay bounds each text of a provider that is passed to the caller (D7).
-	maxRelay = 4 << 10
 	// maxWraps is how deep relays may have wrapped each other's errors.
 	maxWraps = 4
 )
@@ -46,7 +43,7 @@ func (Outbound) Classify(r dialect.Refusal) failure.Failure {
 type stated struct{ kind, message string }
 
 func (e *stated) relay() *failure.Relay {
-	return &failure.Relay{Message: clip(e.message), Type: clip(e.kind)}
+	return &failure.Relay{Message: dialect.Clip(e.message), Type: dialect.Clip(e.kind)}
 }
 
 // classify goes from the innermost error outward. A status of a relay is its own;
@@ -132,18 +129,6 @@ func byStatus(status int) failure.Failure {
 	default:
 		return failure.Failure{Class: failure.BadPayload, Code: "redirect"}
 	}
-}
-
-// clip cuts a text at maxRelay bytes, between characters.
-func clip(s string) string {
-	if len(s) > maxRelay {
-		cut := maxRelay
-		for cut > maxRelay-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // unwrap lists the errors of a body, outermost first: Anthropic's envelope, and what

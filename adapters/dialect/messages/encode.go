@@ -41,7 +41,7 @@ func (e *streamEncoder) Encode(dst []byte, c *neutral.Chunk) ([]byte, error) {
 	if !ok {
 		return dst, errNotMessages
 	}
-	edits := renameModel(nil, member(doc, "message"), e.meta.Model)
+	edits := renameModel(nil, rawjson.Member(doc, "message"), e.meta.Model)
 	e.scratch = rawjson.Splice(e.scratch[:0], c.Raw, edits)
 	return sse.Append(dst, c.Name, e.scratch), nil
 }

@@ -32,7 +32,7 @@ type blockWriter struct {
 type writtenCall struct {
 	block int
 	open  bool
-	args  balance
+	args  rawjson.Balance
 	said  bool
 }
 
@@ -150,7 +150,7 @@ func (w *blockWriter) startCall(dst []byte, e *neutral.Event) ([]byte, error) {
 	dst = w.closeText(dst)
 	for i := range w.calls {
 		// A call whose arguments are whole is over; others may go on in turns.
-		if c := &w.calls[i]; c.said && !c.args.open() {
+		if c := &w.calls[i]; c.said && !c.args.Open() {
 			dst = w.stopCall(dst, c)
 		}
 	}
@@ -177,7 +177,7 @@ func (w *blockWriter) callDelta(dst []byte, e *neutral.Event) ([]byte, error) {
 	}
 	c := &w.calls[e.Index]
 	c.said = true
-	c.args.add(e.Text)
+	c.args.Add(e.Text)
 	dst = w.head(dst, "content_block_delta", c.block)
 	dst = append(dst, `,"delta":{"type":"input_json_delta","partial_json":`...)
 	dst = rawjson.AppendQuoted(dst, e.Text)

@@ -78,27 +78,27 @@ func (p *parser) content(param string, v gjson.Result) {
 func (p *parser) block(param string, b gjson.Result) {
 	switch kind := b.Get("type").Str; kind {
 	case blockText:
-		p.Prompt(member(b, "text"))
+		p.Prompt(rawjson.Member(b, "text"))
 	case blockImage:
 		p.images = true
 		p.Req.Parts.Images++
-		p.source(param, member(b, "source"), dialect.ImageURLs)
+		p.source(param, rawjson.Member(b, "source"), dialect.ImageURLs)
 	case blockDocument:
 		p.document(param, b)
 	case blockToolUse:
-		p.Prompt(member(b, "name"))
-		p.JSON(member(b, "input"))
+		p.Prompt(rawjson.Member(b, "name"))
+		p.JSON(rawjson.Member(b, "input"))
 	case blockResult:
-		if content := member(b, "content"); !rawjson.IsNull(content) {
+		if content := rawjson.Member(b, "content"); !rawjson.IsNull(content) {
 			p.content(param+".content", content)
 		}
 	case blockThinking:
-		p.Prompt(member(b, "thinking"))
-		p.opaque(member(b, "signature"))
+		p.Prompt(rawjson.Member(b, "thinking"))
+		p.opaque(rawjson.Member(b, "signature"))
 	case blockRedacted:
-		p.opaque(member(b, "data"))
+		p.opaque(rawjson.Member(b, "data"))
 	case blockSearch:
-		p.JSON(member(b, "content"))
+		p.JSON(rawjson.Member(b, "content"))
 	case "":
 		p.Fail(param+".type", "A block must have a type.")
 	default:
@@ -107,19 +107,6 @@ func (p *parser) block(param string, b gjson.Result) {
 		p.Req.Use(dialect.ServerTools)
 		p.JSON(b)
 	}
-}
-
-// member is one member of an object. Unlike gjson's Get it keeps the place in the
-// document, and it takes no path.
-func member(object gjson.Result, name string) (found gjson.Result) {
-	object.ForEach(func(key, v gjson.Result) bool {
-		if key.Str == name {
-			found = v
-			return false
-		}
-		return true
-	})
-	return found
 }
 
 // opaque counts what only its issuer can read (K4).
@@ -141,18 +128,18 @@ func (p *parser) source(param string, source gjson.Result, byURL dialect.Feature
 // document counts a document: one of plain text or of blocks is prompt text, any
 // other by its size, 0 when only its address or id is here.
 func (p *parser) document(param string, b gjson.Result) {
-	source := member(b, "source")
-	p.Prompt(member(b, "title"))
-	p.Prompt(member(b, "context"))
+	source := rawjson.Member(b, "source")
+	p.Prompt(rawjson.Member(b, "title"))
+	p.Prompt(rawjson.Member(b, "context"))
 	switch source.Get("type").Str {
 	case "text":
-		p.Prompt(member(source, "data"))
+		p.Prompt(rawjson.Member(source, "data"))
 		return
 	case "content":
-		p.content(param+".source.content", member(source, "content"))
+		p.content(param+".source.content", rawjson.Member(source, "content"))
 		return
 	case "base64":
-		p.Req.Parts.Documents = append(p.Req.Parts.Documents, int64(len(member(source, "data").Str))*3/4)
+		p.Req.Parts.Documents = append(p.Req.Parts.Documents, int64(len(rawjson.Member(source, "data").Str))*3/4)
 		return
 	}
 	p.source(param, source, dialect.DocumentURLs)

@@ -171,10 +171,10 @@ func (d *streamDecoder) start(message gjson.Result) *failure.Failure {
 	}
 	d.begun = true
 	d.reader.add(neutral.Event{Kind: neutral.Start})
-	if f := d.reader.content(member(message, "content")); f != nil {
+	if f := d.reader.content(rawjson.Member(message, "content")); f != nil {
 		return f
 	}
-	return d.close(message, member(message, "usage"))
+	return d.close(message, rawjson.Member(message, "usage"))
 }
 
 func (d *streamDecoder) delta(e *envelope) *failure.Failure {

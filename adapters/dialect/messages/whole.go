@@ -19,10 +19,10 @@ func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, 
 	if !ok {
 		return neutral.Answer{}, payload("not_json")
 	}
-	if member(doc, "type").Str == "error" {
+	if rawjson.Member(doc, "type").Str == "error" {
 		return neutral.Answer{}, inBody(body, failure.ServerError)
 	}
-	content := member(doc, "content")
+	content := rawjson.Member(doc, "content")
 	if !content.IsArray() {
 		return neutral.Answer{}, payload("no_content")
 	}
@@ -34,7 +34,7 @@ func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, 
 	if f != nil {
 		return neutral.Answer{}, f
 	}
-	r.usage(member(doc, "usage"))
+	r.usage(rawjson.Member(doc, "usage"))
 	var tally neutral.Tally
 	tally.Add(&neutral.Chunk{Events: r.events})
 	answer := neutral.Answer{
@@ -59,7 +59,7 @@ func (Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer, 
 // did has no form there.
 func output(doc gjson.Result) (parts []neutral.Part) {
 	d := decoder{out: &neutral.Request{}}
-	member(doc, "content").ForEach(func(_, b gjson.Result) bool {
+	rawjson.Member(doc, "content").ForEach(func(_, b gjson.Result) bool {
 		switch b.Get("type").Str {
 		case blockText, blockThinking, blockRedacted, blockToolUse:
 			if part, ok := d.simple("", b); ok {

@@ -164,3 +164,28 @@ func Integer(v gjson.Result) (int64, bool) {
 	}
 	return int64(v.Num), true
 }
+
+// Member is one member of an object. Unlike gjson's Get it keeps the place in the
+// document, and it takes no path.
+func Member(object gjson.Result, name string) (found gjson.Result) {
+	object.ForEach(func(key, v gjson.Result) bool {
+		if key.Str == name {
+			found = v
+			return false
+		}
+		return true
+	})
+	return found
+}
+
+// Truthy tells an error from a member that only has its name.
+func Truthy(v gjson.Result) bool {
+	switch v.Type {
+	case gjson.String:
+		return v.Str != ""
+	case gjson.JSON:
+		return v.Raw != "{}" && v.Raw != "[]"
+	default:
+		return v.Type == gjson.True || v.Num != 0
+	}
+}

@@ -161,7 +161,7 @@ func (d *streamDecoder) decode(event sse.Event) (string, *failure.Failure) {
 	if e.kind == "" {
 		e.kind = string(event.Name)
 	}
-	if e.kind == "error" || (e.response.Type == gjson.Null && truthy(e.err)) {
+	if e.kind == "error" || (e.response.Type == gjson.Null && rawjson.Truthy(e.err)) {
 		return "", inStream(event.Data)
 	}
 	kind, known := eventKinds[e.kind]
@@ -192,17 +192,5 @@ func (d *streamDecoder) unknown(e *frame) {
 		d.facts.event(neutral.Event{Kind: neutral.Image})
 	case e.delta.Exists():
 		d.facts.event(neutral.Event{Kind: neutral.Structure})
-	}
-}
-
-// truthy tells an error from a member that only has its name.
-func truthy(v gjson.Result) bool {
-	switch v.Type {
-	case gjson.String:
-		return v.Str != ""
-	case gjson.JSON:
-		return v.Raw != "{}" && v.Raw != "[]"
-	default:
-		return v.Type == gjson.True || v.Num != 0
 	}
 }

@@ -3,6 +3,7 @@ package responses
 import (
 	"github.com/tidwall/gjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -196,7 +197,7 @@ func (f *facts) response(v gjson.Result, incomplete bool) (neutral.StopReason, *
 // failed is a response that its provider gave up.
 func failed(_ *streamDecoder, e *frame) *failure.Failure {
 	wrong := e.response.Get("error")
-	if !truthy(wrong) {
+	if !rawjson.Truthy(wrong) {
 		return &failure.Failure{Class: failure.StreamErrorEvent, Code: "response_failed"}
 	}
 	return inStream(append(append([]byte(`{"error":`), wrong.Raw...), '}'))

@@ -49,7 +49,7 @@ func ended(doc gjson.Result, body []byte) *failure.Failure {
 		}
 		return f
 	}
-	if e := doc.Get("error"); truthy(e) || doc.Get("object").Str == "error" || doc.Get("type").Str == "error" {
+	if e := doc.Get("error"); rawjson.Truthy(e) || doc.Get("object").Str == "error" || doc.Get("type").Str == "error" {
 		return wrong(inStream(body))
 	}
 	switch status := doc.Get("status").Str; status {
