@@ -3,6 +3,7 @@ package chat
 import (
 	"testing"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -79,7 +80,7 @@ func TestAggregate_S11(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameJSON(t, tt.want, string(answer.Raw))
+			dialecttest.SameJSON(t, tt.want, string(answer.Raw))
 		})
 	}
 }

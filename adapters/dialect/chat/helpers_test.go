@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/adapters/sse"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -76,42 +74,13 @@ func through(t testing.TB, req *dialect.Request, body io.Reader) result {
 	}
 }
 
-func decodeJSON(t testing.TB, s string) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(s), &v); err != nil {
-		t.Fatalf("%v in %s", err, s)
-	}
-	return v
-}
-
-// sameJSON compares trees.
-func sameJSON(t testing.TB, want, got string) {
-	t.Helper()
-	if diff := cmp.Diff(decodeJSON(t, want), decodeJSON(t, got)); diff != "" {
-		t.Errorf("want %s\n got %s\n%s", want, got, diff)
-	}
-}
-
 // recorded are the files of the recorded Chat Completions responses, and our own
 // small ones of the same kinds. The recordings are not part of the project: they
 // stand beside a checkout, or not.
 func recorded(t testing.TB, suffix string) []string {
 	t.Helper()
-	own, err := filepath.Glob("testdata/*" + suffix)
-	if err != nil || len(own) == 0 {
-		t.Fatalf("no own fixtures %s: %v", suffix, err)
-	}
-	root, err := filepath.Abs("../../../../shared/fixtures/provider-streams")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Logf("only our own fixtures: the recorded responses are not at ../shared beside the checkout: %v", err)
-		return own
-	}
-	files, _ := filepath.Glob(root + "/*/*" + suffix)
-	for _, file := range files {
+	own, recordings := dialecttest.Fixtures(t, "*", suffix)
+	for _, file := range recordings {
 		if data, err := os.ReadFile(file); err == nil && isChat(string(data)) {
 			own = append(own, file)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/sjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -42,7 +43,7 @@ func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 					// The one recording whose call has no index, which official clients need (P11).
 					want, _ = sjson.Set(want, "choices.0.delta.tool_calls.0.index", 0)
 				}
-				sameJSON(t, want, got.payloads[i])
+				dialecttest.SameJSON(t, want, got.payloads[i])
 			}
 			if !got.tally.Usage.Usable() || !got.tally.Committed() || got.tally.Stop == neutral.StopNone {
 				t.Errorf("tally = %+v", got.tally)
@@ -83,7 +84,7 @@ func TestRecordedAnswersPassLosslessly_P4_P8(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameJSON(t, withModel(t, string(body)), string(got))
+			dialecttest.SameJSON(t, withModel(t, string(body)), string(got))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/adapters/sse"
 	"github.com/sluice-gateway/sluice/domain/failure"
@@ -279,7 +280,7 @@ func TestUsageIsHiddenUnlessAskedFor_S8(t *testing.T) {
 					t.Fatalf("asked %v: %d chunks, want %d: %s", asked, len(got.payloads), len(want)+1, got.payloads)
 				}
 				for i := range want {
-					sameJSON(t, strings.ReplaceAll(want[i], `"model":"m"`, `"model":"`+servedAs+`"`), got.payloads[i])
+					dialecttest.SameJSON(t, strings.ReplaceAll(want[i], `"model":"m"`, `"model":"`+servedAs+`"`), got.payloads[i])
 				}
 				if got.tally.Usage.Output != tt.reportedOutput {
 					t.Errorf("asked %v: output = %+v", asked, got.tally.Usage.Output)
@@ -301,7 +302,7 @@ func TestNoErrorMemberUnlessItIsOne_P11(t *testing.T) {
 		`{"error":false,"model":"m","usage":null,"choices":[{"delta":{"content":"x"}}],"error":{}}`,
 	} {
 		got := through(t, asking(false), strings.NewReader(frame(in, stopped)))
-		sameJSON(t, `{"model":"`+servedAs+`","choices":[{"delta":{"content":"x"}}]}`, got.payloads[0])
+		dialecttest.SameJSON(t, `{"model":"`+servedAs+`","choices":[{"delta":{"content":"x"}}]}`, got.payloads[0])
 	}
 }
 
@@ -311,7 +312,7 @@ func TestFinishReasonsAreTheClientsOwn_P11(t *testing.T) {
 		`"eos"`: `"stop"`, `"model_length"`: `"length"`, `""`: `null`, `null`: `null`, `"function_call"`: `"function_call"`, `"stop"`: `"stop"`,
 	} {
 		got := through(t, asking(false), strings.NewReader(frame(`{"choices":[{"delta":{"content":"x"},"finish_reason":`+in+`}]}`)))
-		sameJSON(t, `{"choices":[{"delta":{"content":"x"},"finish_reason":`+want+`}]}`, got.payloads[0])
+		dialecttest.SameJSON(t, `{"choices":[{"delta":{"content":"x"},"finish_reason":`+want+`}]}`, got.payloads[0])
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -198,7 +199,7 @@ func TestConversation_P6_P11_K4(t *testing.T) {
 		Sampling: neutral.Sampling{Temperature: "1.5", TopP: "0.5", TopK: "40"},
 	}
 	id := callID("functions.f:0")
-	sameJSON(t, `{"messages":[
+	dialecttest.SameJSON(t, `{"messages":[
 		{"role":"user","content":[{"text":"Look:"},
 			{"image":{"format":"jpeg","source":{"bytes":"aGk="}}},{"cachePoint":{"type":"default"}},
 			{"document":{"format":"pdf","name":"a b (1)","source":{"bytes":"aGkh"}}},
@@ -350,7 +351,7 @@ func TestToolsOfTheHistory(t *testing.T) {
 func TestStructuredOutput(t *testing.T) {
 	n := simple()
 	n.Format = &neutral.Format{Name: "city", Description: "D", Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
-	sameJSON(t, `{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"city","description":"D",
+	dialecttest.SameJSON(t, `{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"city","description":"D",
 		"schema":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}"}}}}`, fields(t, claude, n).Get("outputConfig").Raw)
 	n.Format = &neutral.Format{}
 	if got := fields(t, claude, n); got.Get("outputConfig").Exists() || got.Get("system.0.text").Str != jsonInstruction {

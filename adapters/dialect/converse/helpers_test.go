@@ -6,14 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -111,19 +110,8 @@ func read(t testing.TB, body io.Reader) (r result) {
 // checkout, or not.
 func recorded(t testing.TB, suffix string) []string {
 	t.Helper()
-	own, err := filepath.Glob("testdata/*" + suffix)
-	if err != nil || len(own) == 0 {
-		t.Fatalf("no own fixtures %s: %v", suffix, err)
-	}
-	root, err := filepath.Abs("../../../../shared/fixtures/provider-streams/amazon-bedrock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, _ := filepath.Glob(root + "/*" + suffix)
-	if len(files) == 0 {
-		t.Log("only our own fixtures: the recorded responses are not at ../shared beside the checkout")
-	}
-	return append(own, files...)
+	own, recordings := dialecttest.Fixtures(t, "amazon-bedrock", suffix)
+	return append(own, recordings...)
 }
 
 func readLines(t testing.TB, file string) []string {
@@ -139,21 +127,4 @@ func readLines(t testing.TB, file string) []string {
 		}
 	}
 	return lines
-}
-
-func decodeJSON(t testing.TB, s string) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(s), &v); err != nil {
-		t.Fatalf("%v in %s", err, s)
-	}
-	return v
-}
-
-// sameJSON compares trees.
-func sameJSON(t testing.TB, want, got string) {
-	t.Helper()
-	if diff := cmp.Diff(decodeJSON(t, want), decodeJSON(t, got)); diff != "" {
-		t.Errorf("want %s\n got %s\n%s", want, got, diff)
-	}
 }

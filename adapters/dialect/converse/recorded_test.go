@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -173,7 +174,7 @@ func TestRecordedAnswersDecode(t *testing.T) {
 				}
 				return
 			}
-			sameJSON(t, string(recorded.Output.Message), string(w.dst))
+			dialecttest.SameJSON(t, string(recorded.Output.Message), string(w.dst))
 		})
 	}
 }

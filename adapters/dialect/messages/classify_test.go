@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/adapters/dialect/rawjson"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
@@ -156,7 +157,7 @@ func TestErrors_P11_D7(t *testing.T) {
 		if status != tt.status || header.Get("X-Should-Retry") == "" {
 			t.Errorf("%s: %d %v", tt.err.Code, status, header)
 		}
-		sameJSON(t, tt.want, string(body))
+		dialecttest.SameJSON(t, tt.want, string(body))
 	}
 }
 

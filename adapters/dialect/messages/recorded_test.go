@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -58,7 +59,7 @@ func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 			if want := withModel(t, line); want == line && got.sent[i].Data != line {
 				t.Errorf("bytes changed:\n%s\n%s", line, got.sent[i].Data)
 			} else {
-				sameJSON(t, want, got.sent[i].Data)
+				dialecttest.SameJSON(t, want, got.sent[i].Data)
 			}
 		}
 		if !got.tally.Committed() || got.tally.Stop == neutral.StopNone || !got.tally.HasUsage {
@@ -86,7 +87,7 @@ func TestRecordedAnswersPassLosslessly_P4_P8(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameJSON(t, withModel(t, string(body)), string(got))
+			dialecttest.SameJSON(t, withModel(t, string(body)), string(got))
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 	"github.com/sluice-gateway/sluice/domain/usage"
 )
@@ -137,7 +138,7 @@ func TestWholesAndStreamsOfOthersAgree_P3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, gjson.Get(streamed.payloads[len(streamed.payloads)-1], "response").Raw, string(whole))
+	dialecttest.SameJSON(t, gjson.Get(streamed.payloads[len(streamed.payloads)-1], "response").Raw, string(whole))
 }
 
 // A stream that is given up ends in response.failed, with numbers that go on from
@@ -329,8 +330,8 @@ func TestSealsComeBackToTheirIssuer_K4(t *testing.T) {
 		}
 		return string(up.Body)
 	}
-	sameJSON(t, `{"model":"up","input":[{"role":"user","content":"hi"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}]}`, built(false))
-	sameJSON(t, `{"model":"up","input":[{"role":"user","content":"hi"}]}`, built(true))
+	dialecttest.SameJSON(t, `{"model":"up","input":[{"role":"user","content":"hi"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}]}`, built(false))
+	dialecttest.SameJSON(t, `{"model":"up","input":[{"role":"user","content":"hi"}]}`, built(true))
 }
 
 // An answer that could not be repeated in the terminal event is not begun without end.

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/adapters/sse"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -120,23 +119,6 @@ func joined(events []neutral.Event) map[string]string {
 	return by
 }
 
-func decodeJSON(t testing.TB, s string) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(s), &v); err != nil {
-		t.Fatalf("%v in %s", err, s)
-	}
-	return v
-}
-
-// sameJSON compares trees.
-func sameJSON(t testing.TB, want, got string) {
-	t.Helper()
-	if diff := cmp.Diff(decodeJSON(t, want), decodeJSON(t, got)); diff != "" {
-		t.Errorf("want %s\n got %s\n%s", want, got, diff)
-	}
-}
-
 // recording is one recorded response.
 type recording struct {
 	name  string
@@ -188,19 +170,7 @@ func wholes(t testing.TB) map[string]string {
 
 func files(t testing.TB, suffix string) []string {
 	t.Helper()
-	own, err := filepath.Glob("testdata/*" + suffix)
-	if err != nil || len(own) == 0 {
-		t.Fatalf("no own fixtures %s: %v", suffix, err)
-	}
-	root, err := filepath.Abs("../../../../shared/fixtures/provider-streams")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Logf("only our own fixtures: the recorded responses are not at ../shared beside the checkout: %v", err)
-		return own
-	}
-	others, _ := filepath.Glob(root + "/*/*" + suffix)
+	own, others := dialecttest.Fixtures(t, "*", suffix)
 	for _, file := range others {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
@@ -49,7 +50,7 @@ func TestRecordedStreamsPassLosslessly_P4_P8(t *testing.T) {
 				t.Fatalf("%d events of %d", len(got.payloads), len(r.lines))
 			}
 			for i, line := range r.lines {
-				sameJSON(t, withModel(t, line, "response.model"), got.payloads[i])
+				dialecttest.SameJSON(t, withModel(t, line, "response.model"), got.payloads[i])
 				if got.names[i] != gjson.Get(line, "type").Str {
 					t.Errorf("event %d is named %q", i, got.names[i])
 				}
@@ -105,7 +106,7 @@ func TestRecordedAnswersPassLosslessly_P4_P8(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameJSON(t, withModel(t, body, "model"), string(got))
+			dialecttest.SameJSON(t, withModel(t, body, "model"), string(got))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/dialect/dialecttest"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 )
 
@@ -61,7 +62,7 @@ func TestAStoredConversationIsWrittenOut_K6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, `{"model":"m","instructions":"new","input":[
+	dialecttest.SameJSON(t, `{"model":"m","instructions":"new","input":[
 	  {"role":"user","content":"one"},
 	  {"type":"message","role":"assistant","content":[{"type":"output_text","text":"ONE","annotations":[],"logprobs":[]}]},
 	  {"role":"user","content":"two"},
