@@ -38,6 +38,7 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[catalog.Model]():       {"slug", "exact_model", "chain"},
 	reflect.TypeFor[catalog.Equivalence](): {"certified_by", "on", "evidence"},
 	reflect.TypeFor[catalog.Class]():       {"name", "chain"},
+	reflect.TypeFor[catalog.Tier]():        {"name", "weight"},
 	reflect.TypeFor[catalog.Tenant]():      {"id"},
 	reflect.TypeFor[catalog.Alias]():       {"name"},
 	reflect.TypeFor[catalog.RoutingRule](): {"match", "chain"},

@@ -165,6 +165,22 @@ Feature: Editing the configuration while it is served from
       | {"throttle_cache_threshold":0.2}                                   | maximize_cache        | 0.2       |
       | {"failover_mode":"maximize_cache","throttle_cache_threshold":0.2}  | maximize_cache        | 0.2       |
 
+  @C2 @L4
+  Scenario: An organization is in a tier that there is
+    When ada saves {"tier": "gold"} to "/tenants/beta" without loading it
+    Then it is refused as "invalid_request" at "tier"
+    And nothing was written
+    When ada saves {"weight": 3} to "/tiers/gold" without loading it
+    Then it is saved
+    And the last event of "tier/gold" is "tier_defined" by "bootstrap"
+    When ada saves {"tier": "gold"} to "/tenants/beta" without loading it
+    Then it is saved
+    And the weight of "beta" is 3
+    And the weight of "acme" is 1
+    When ada loads "/tiers/gold"
+    And ada deletes it
+    Then it is refused as "invalid_request" at "tier"
+
   @C12 @N14
   Scenario: A request that was admitted keeps its plan through an edit
     Given a request of "acme" for "a" was admitted

@@ -74,6 +74,9 @@ func registerConfigurationSteps(sc *godog.ScenarioContext) {
 	sc.Step(`^its export, applied to an empty log, gives the same snapshot$`, s.exportRoundTrips)
 	sc.Step(`^the log holds an event that this release does not know$`, s.fromTheFuture)
 	sc.Step(`^it lists "([^"]*)" as passed over$`, s.passedOver)
+	sc.Step(`^the weight of "([^"]*)" is (\S+)$`, func(tenant string, want float64) error {
+		return same("weight", want, s.server.Catalog.Current().Weight(tenant))
+	})
 	sc.Step(`^the snapshot is stored$`, func() { s.stored = s.server.Catalog.Current().Document() })
 	sc.Step(`^the stored snapshot is still read under its own id$`, s.storedIsRead)
 }

@@ -113,8 +113,15 @@ func drawObjects(t *rapid.T) catalog.Objects {
 	if rapid.Bool().Draw(t, "class") {
 		o.Classes = []catalog.Class{{Name: "vision", Chain: drawNames(t)}}
 	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "tiers") {
+		o.Tiers = append(o.Tiers, catalog.Tier{Name: fmt.Sprintf("tier-%d", i), Weight: float64(rapid.IntRange(1, 4000).Draw(t, "weight")) / 4})
+	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "tenants") {
 		tenant := drawTenant(t, fmt.Sprintf("tenant-%d", i))
+		if len(o.Tiers) > 0 {
+			tenant.Tier = rapid.SampledFrom([]string{"", catalog.DefaultTier, o.Tiers[0].Name}).Draw(t, "tier")
+			tenant.SystemTier = rapid.SampledFrom([]string{"", o.Tiers[0].Name}).Draw(t, "system tier")
+		}
 		drawOwn(t, &tenant, o)
 		o.Tenants = append(o.Tenants, tenant)
 	}

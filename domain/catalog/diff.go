@@ -130,6 +130,9 @@ func entities(o Objects) []entity {
 	for _, c := range o.Classes {
 		add(classStream(c.Name), KindClass, c.Name, c)
 	}
+	for _, t := range o.Tiers {
+		add(tierStream(t.Name), KindTier, t.Name, t)
+	}
 	for _, t := range o.Tenants {
 		id := t.ID
 		owned := ownedBy(t)
@@ -172,6 +175,8 @@ func eventsFor(before, after any) []any {
 		return []any{ChainReplaced{Owner: OperatorChain, Model: after.Model, Chain: after.Chain}}
 	case Class:
 		return []any{ClassDefined{Class: after}}
+	case Tier:
+		return []any{TierDefined{Tier: after}}
 	case Tenant:
 		return []any{TenantDefined{Tenant: after}}
 	case TenantAlias:
@@ -231,6 +236,8 @@ func removal(before any) []any {
 		return []any{ChainReplaced{Owner: OperatorChain, Model: before.Model, Chain: []Rung{}}}
 	case Class:
 		return []any{ClassRemoved{Class: before.Name}}
+	case Tier:
+		return []any{TierRemoved{Tier: before.Name}}
 	case Tenant:
 		return []any{TenantRemoved{Tenant: before.ID}}
 	case TenantAlias:

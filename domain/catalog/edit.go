@@ -26,6 +26,8 @@ func (o Objects) Find(id ObjectID) (any, bool) {
 		return found(o.Models, id)
 	case KindClass:
 		return found(o.Classes, id)
+	case KindTier:
+		return found(o.Tiers, id)
 	case KindTenant:
 		return found(o.Tenants, id)
 	case KindChain:
@@ -94,6 +96,8 @@ func (o Objects) With(value any) (Objects, error) {
 		o.Models = with(o.Models, id, v)
 	case Class:
 		o.Classes = with(o.Classes, id, v)
+	case Tier:
+		o.Tiers = with(o.Tiers, id, v)
 	case Tenant:
 		o.Tenants = with(o.Tenants, id, v)
 	case ModelChain:
@@ -134,6 +138,8 @@ func (o Objects) Without(id ObjectID) (Objects, error) {
 		o.Models = without(o.Models, id)
 	case KindClass:
 		o.Classes = without(o.Classes, id)
+	case KindTier:
+		o.Tiers = without(o.Tiers, id)
 	case KindTenant:
 		o.Tenants = without(o.Tenants, id)
 	case KindChain:

@@ -65,6 +65,8 @@ func locate(o Objects, p Problem) Finding {
 		value = o.Models[i]
 	case "classes":
 		value = o.Classes[i]
+	case "tiers":
+		value = o.Tiers[i]
 	case "tenants":
 		value, rest = locateOwned(o.Tenants[i], rest)
 	}

@@ -40,6 +40,8 @@ func (s *State) object(id ObjectID) any {
 		return value(s.models, id.Name)
 	case KindClass:
 		return value(s.classes, id.Name)
+	case KindTier:
+		return value(s.tiers, id.Name)
 	case KindTenant:
 		return value(s.tenants, id.Name)
 	case KindKey:

@@ -23,7 +23,7 @@ func everything(o catalog.Objects) []catalog.ObjectID {
 		catalog.Identify(o.Providers[0]), catalog.Identify(o.Deployments[0]),
 		{Kind: catalog.KindChain, Name: "a"},
 		{Kind: catalog.KindModel, Name: "a"},
-		catalog.Identify(o.Classes[0]),
+		catalog.Identify(o.Classes[0]), catalog.Identify(o.Tiers[0]),
 		{Kind: catalog.KindTenant, Name: "acme"},
 		{Kind: catalog.KindAlias, Tenant: "acme", Name: "fast"},
 		{Kind: catalog.KindRoutingRule, Tenant: "acme", Name: "best"},
@@ -35,7 +35,9 @@ func everything(o catalog.Objects) []catalog.ObjectID {
 // Every object can be taken away and brought back from its own history, and is then
 // what it was; the names of objects are read as they are written (C8).
 func TestEveryObjectComesBack_C8(t *testing.T) {
-	whole := withOverride(catalog.Rung{Deployment: "b@west"}).Canonical()
+	whole := withOverride(catalog.Rung{Deployment: "b@west"})
+	whole.Tiers = []catalog.Tier{{Name: "gold", Weight: 3}}
+	whole = whole.Canonical()
 	log := history(t, whole)
 	for _, id := range everything(whole) {
 		parsed, err := catalog.ParseObjectID(id.String())

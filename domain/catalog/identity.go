@@ -17,6 +17,7 @@ const (
 	KindModel       Kind = "model"
 	KindChain       Kind = "chain"
 	KindClass       Kind = "class"
+	KindTier        Kind = "tier"
 	KindTenant      Kind = "tenant"
 	KindAlias       Kind = "alias"
 	KindRoutingRule Kind = "routing_rule"
@@ -29,7 +30,7 @@ const (
 // Kinds lists them in the order in which objects refer to each other.
 func Kinds() []Kind {
 	return []Kind{
-		KindProvider, KindDeployment, KindModel, KindChain, KindClass,
+		KindProvider, KindDeployment, KindModel, KindChain, KindClass, KindTier,
 		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindKey,
 	}
 }
@@ -71,6 +72,8 @@ func (id ObjectID) Stream() string {
 		return chainStream(OperatorChain, id.Name)
 	case KindClass:
 		return classStream(id.Name)
+	case KindTier:
+		return tierStream(id.Name)
 	case KindTenant:
 		return tenantStream(id.Name)
 	case KindAlias:
@@ -118,7 +121,7 @@ func ParseObjectID(text string) (ObjectID, error) {
 	return id, nil
 }
 
-// Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tenant,
+// Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tier, Tenant,
 // TenantAlias, TenantRule, TenantBudget, TenantConnection or ChainOverride.
 func Identify(value any) ObjectID {
 	switch v := value.(type) {
@@ -132,6 +135,8 @@ func Identify(value any) ObjectID {
 		return ObjectID{Kind: KindChain, Name: v.Model}
 	case Class:
 		return ObjectID{Kind: KindClass, Name: v.Name}
+	case Tier:
+		return ObjectID{Kind: KindTier, Name: v.Name}
 	case Tenant:
 		return ObjectID{Kind: KindTenant, Name: v.ID}
 	case TenantAlias:

@@ -208,8 +208,12 @@ type CircuitPolicy struct {
 
 // Tenant is an organization: the customer of the operator.
 type Tenant struct {
-	ID                string        `json:"id"`
-	Tier              string        `json:"tier,omitempty"`
+	ID string `json:"id"`
+	// Tier is the tier that an operator chose (L4); it wins over SystemTier.
+	Tier string `json:"tier,omitempty"`
+	// SystemTier is the tier that another system gives, such as one that follows what was
+	// bought.
+	SystemTier        string        `json:"system_tier,omitempty"`
 	Aliases           []Alias       `json:"aliases,omitempty"`
 	RoutingRules      []RoutingRule `json:"routing_rules,omitempty"`
 	Budgets           []Budget      `json:"budgets,omitempty"`

@@ -26,6 +26,7 @@ type Snapshot struct {
 	policies    map[string]Policy
 	tenants     map[string]*Tenant
 	classes     map[string][]string
+	tiers       map[string]float64
 	names       map[string]*tenantNames
 	keys        map[string]*Key
 	infos       []ModelInfo
@@ -79,6 +80,7 @@ func newSnapshot(o Objects) *Snapshot {
 		policies:    make(map[string]Policy, len(o.Models)),
 		tenants:     make(map[string]*Tenant, len(o.Tenants)),
 		classes:     make(map[string][]string, len(o.Classes)),
+		tiers:       make(map[string]float64, len(o.Tiers)),
 		names:       make(map[string]*tenantNames, len(o.Tenants)),
 		infos:       make([]ModelInfo, 0, len(o.Models)),
 	}
@@ -98,6 +100,9 @@ func newSnapshot(o Objects) *Snapshot {
 	}
 	for _, c := range o.Classes {
 		snap.classes[c.Name] = c.Chain
+	}
+	for _, t := range o.Tiers {
+		snap.tiers[t.Name] = t.Weight
 	}
 	snap.nameTenants()
 	return snap

@@ -35,6 +35,7 @@ type State struct {
 	modelsSince map[string]time.Time
 	chains      map[string][]Rung
 	classes     map[string]Class
+	tiers       map[string]Tier
 	tenants     map[string]Tenant
 	aliases     map[string]owned[Alias]
 	rules       map[string]owned[RoutingRule]
@@ -62,6 +63,7 @@ func NewState() *State {
 		modelsSince: map[string]time.Time{},
 		chains:      map[string][]Rung{},
 		classes:     map[string]Class{},
+		tiers:       map[string]Tier{},
 		tenants:     map[string]Tenant{},
 		aliases:     map[string]owned[Alias]{},
 		rules:       map[string]owned[RoutingRule]{},
@@ -103,6 +105,10 @@ func (s *State) Fold(r Recorded) {
 		s.classes[e.Class.Name] = e.Class
 	case ClassRemoved:
 		delete(s.classes, e.Class)
+	case TierDefined:
+		s.tiers[e.Tier.Name] = e.Tier
+	case TierRemoved:
+		delete(s.tiers, e.Tier)
 	case TenantDefined:
 		s.tenants[e.Tenant.ID] = e.Tenant
 	case TenantRemoved:
@@ -214,6 +220,7 @@ func (s *State) Objects() Objects {
 		Providers:   slices.Collect(maps.Values(s.providers)),
 		Deployments: slices.Collect(maps.Values(s.deployments)),
 		Classes:     slices.Collect(maps.Values(s.classes)),
+		Tiers:       slices.Collect(maps.Values(s.tiers)),
 	}
 	for slug, m := range s.models {
 		m.Chain = s.chains[slug]
@@ -244,6 +251,7 @@ type Objects struct {
 	Deployments []Deployment `json:"deployments,omitempty"`
 	Models      []Model      `json:"models,omitempty"`
 	Classes     []Class      `json:"classes,omitempty"`
+	Tiers       []Tier       `json:"tiers,omitempty"`
 	Tenants     []Tenant     `json:"tenants,omitempty"`
 }
 
@@ -256,6 +264,7 @@ func (o Objects) Canonical() Objects {
 	o.Deployments = sorted(o.Deployments, func(d Deployment) string { return d.ID })
 	o.Models = sorted(o.Models, func(m Model) string { return m.Slug })
 	o.Classes = sorted(o.Classes, func(c Class) string { return c.Name })
+	o.Tiers = sorted(o.Tiers, func(t Tier) string { return t.Name })
 	o.Tenants = sorted(o.Tenants, func(t Tenant) string { return t.ID })
 	for i := range o.Deployments {
 		d := &o.Deployments[i]

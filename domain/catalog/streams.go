@@ -10,6 +10,7 @@ func connectionStream(tenant, id string) string {
 	return "connection/" + tenant + "/" + id
 }
 func classStream(name string) string { return "class/" + name }
+func tierStream(name string) string  { return "tier/" + name }
 
 // The id of a tenant holds no slash, so that no tenant can have the stream of
 // another one's alias.

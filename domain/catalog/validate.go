@@ -44,6 +44,7 @@ func Validate(o Objects) []Problem {
 		models:      map[string]bool{},
 		exactModels: map[string]Model{},
 		bySlug:      map[string]Model{},
+		tiers:       map[string]bool{},
 	}
 	for i, p := range o.Providers {
 		v.provider(at("providers", i), p)
@@ -63,6 +64,9 @@ func Validate(o Objects) []Problem {
 		v.id(path+".name", c.Name)
 		v.once(path+".name", "class", c.Name, classes)
 		v.names(path+".chain", c.Chain)
+	}
+	for i, t := range o.Tiers {
+		v.tier(at("tiers", i), t)
 	}
 	tenants := map[string]bool{}
 	for i, t := range o.Tenants {
@@ -84,6 +88,7 @@ type validation struct {
 	// exactModels is the first model that uses a deployment.
 	exactModels map[string]Model
 	bySlug      map[string]Model
+	tiers       map[string]bool
 }
 
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }

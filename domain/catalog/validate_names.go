@@ -202,9 +202,8 @@ func (v *validation) repetitions(o Objects) {
 func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	v.id(path+".id", t.ID)
 	v.once(path+".id", "tenant", t.ID, seen)
-	if t.Tier != "" {
-		v.id(path+".tier", t.Tier)
-	}
+	v.tierOf(path+".tier", t.Tier)
+	v.tierOf(path+".system_tier", t.SystemTier)
 	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Connections), len(t.Chains)); n > maxPerTenant {
 		v.fail(path, "has more than %d aliases, rules, budgets, connections or chains", maxPerTenant)
 		return

@@ -18,6 +18,8 @@ var catalogEvents = []definition{
 	define[catalog.ChainReplaced]("chain_replaced"),
 	define[catalog.ClassDefined]("class_defined"),
 	define[catalog.ClassRemoved]("class_removed"),
+	define[catalog.TierDefined]("tier_defined"),
+	define[catalog.TierRemoved]("tier_removed"),
 	define[catalog.TenantDefined]("tenant_defined"),
 	define[catalog.TenantRemoved]("tenant_removed"),
 	define[catalog.AliasDefined]("alias_defined"),

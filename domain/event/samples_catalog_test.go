@@ -71,8 +71,10 @@ var catalogSamples = []Event{
 	}},
 	catalog.ClassDefined{Class: catalog.Class{Name: "assistant", Chain: []string{"fable-5", "fable-4"}}},
 	catalog.ClassRemoved{Class: "assistant"},
+	catalog.TierDefined{Tier: catalog.Tier{Name: "gold", Weight: 2.5}},
+	catalog.TierRemoved{Tier: "gold"},
 	catalog.TenantDefined{Tenant: catalog.Tenant{
-		ID: "acme", Tier: "standard", SurchargeFallback: true, Retention: catalog.Retention{Responses: true},
+		ID: "acme", Tier: "standard", SystemTier: "gold", SurchargeFallback: true, Retention: catalog.Retention{Responses: true},
 	}},
 	catalog.TenantRemoved{Tenant: "acme"},
 	catalog.AliasDegraded{Tenant: "acme", Name: "summarise"},

@@ -18,6 +18,8 @@ func TestEveryObjectHasAnAddress_C3_C8_Z7(t *testing.T) {
 		{"/deployments/b@east", `{"provider":"east","upstream_model":"b"}`, `{"provider":"east","upstream_model":"b2"}`, "upstream_model", `"b2"`},
 		{"/models/lab%2Fc", `{"exact_model":"b","chain":[{"deployment":"b@west"}]}`, `{"exact_model":"b","chain":[{"deployment":"b@west"},{"model":"lab/a"}]}`, "chain", `[{"deployment":"b@west"},{"model":"lab/a"}]`},
 		{"/classes/summarize/chain", `["b"]`, `{"chain":["lab/a","b"]}`, "chain", `["lab/a","b"]`},
+		{"/tiers/silver", `{"weight":2}`, `{"weight":2.5}`, "weight", "2.5"},
+		{"/tenants/acme/connections/own", `{"provider":"west","env":"ACME_WEST"}`, `{"provider":"west","env":"ACME_KEY"}`, "env", `"ACME_KEY"`},
 		{"/tenants/other", `{}`, `{"tier":"gold"}`, "tier", `"gold"`},
 		{"/tenants/acme/aliases/fast", `{"cost_tier":"best"}`, `{"cost_tier":"cheapest","pin":"b"}`, "pin", `"b"`},
 		{"/tenants/acme/routing-rules/best", `{"chain":["b"]}`, `{"chain":["lab/a","b"]}`, "chain", `["lab/a","b"]`},

@@ -31,6 +31,7 @@ var lists = []*listing{
 	{"/deployments", catalog.KindDeployment, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Deployments) }},
 	{"/models", catalog.KindModel, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Models) }},
 	{"/classes", catalog.KindClass, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Classes) }},
+	{"/tiers", catalog.KindTier, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Tiers) }},
 	{"/tenants", catalog.KindTenant, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Tenants) }},
 	{"/tenants/{tenant}/aliases", catalog.KindAlias, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Aliases) }},
 	{"/tenants/{tenant}/routing-rules", catalog.KindRoutingRule, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.RoutingRules) }},

@@ -31,6 +31,8 @@ models:
     policy: {failover_mode: maximize_availability, throttle_cache_threshold: 0.3, max_attempts: 4}
     chain: [{deployment: a@east}, {model: b}]
   - {slug: b, exact_model: b, chain: [{deployment: b@west}]}
+tiers:
+  - {name: gold, weight: 3}
 tenants:
   - {id: acme, tier: standard, budgets: [{scope: organization, limit_usd: "5", per: month}]}
 `

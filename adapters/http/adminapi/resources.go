@@ -34,6 +34,7 @@ var resources = []resource{
 	{pattern: "/models/{id}/chain", id: named(catalog.KindChain), shown: []string{"state", "rungs"}},
 	{pattern: "/models/{id}/policy", id: named(catalog.KindModel), part: "policy", shown: []string{"effective"}},
 	{pattern: "/classes/{id}/chain", id: named(catalog.KindClass)},
+	{pattern: "/tiers/{id}", id: named(catalog.KindTier)},
 	{
 		pattern: "/tenants/{id}", id: func(p map[string]string) catalog.ObjectID {
 			return catalog.ObjectID{Kind: catalog.KindTenant, Name: p["id"]}
@@ -65,6 +66,8 @@ func decode(id catalog.ObjectID, doc config.Document) (any, error) {
 		return as(doc, "", "", func(v *catalog.ModelChain) { v.Model = id.Name })
 	case catalog.KindClass:
 		return as(doc, "name", id.Name, func(v *catalog.Class) {})
+	case catalog.KindTier:
+		return as(doc, "name", id.Name, func(v *catalog.Tier) {})
 	case catalog.KindTenant:
 		return as(doc, "id", id.Name, func(v *catalog.Tenant) {})
 	case catalog.KindAlias:

@@ -34,6 +34,7 @@ type objectCounts struct {
 	Deployments int `json:"deployments"`
 	Models      int `json:"models"`
 	Classes     int `json:"classes"`
+	Tiers       int `json:"tiers"`
 	Tenants     int `json:"tenants"`
 }
 
@@ -55,7 +56,7 @@ func (a *API) getSnapshot(context.Context, *call) *edge.Reply {
 		ID: snapshot.ID, Position: snapshot.Position, CheckedAt: status.CheckedAt.UTC(), Stale: status.Err != nil,
 		Objects: objectCounts{
 			Providers: len(o.Providers), Deployments: len(o.Deployments), Models: len(o.Models),
-			Classes: len(o.Classes), Tenants: len(o.Tenants),
+			Classes: len(o.Classes), Tiers: len(o.Tiers), Tenants: len(o.Tenants),
 		},
 		PassedOver: []passedOver{},
 	}
