@@ -14,8 +14,11 @@ func TestWeightOfAnOrganization_L4(t *testing.T) {
 	o := catalog.Objects{
 		Tiers: []catalog.Tier{{Name: "gold", Weight: 3}, {Name: "free", Weight: 0.25}},
 		Tenants: []catalog.Tenant{
-			{ID: "manual", Tier: "gold", SystemTier: "free"}, {ID: "system", SystemTier: "free"},
-			{ID: "plain"}, {ID: "named", Tier: catalog.DefaultTier}, {ID: "lost", Tier: "gone", SystemTier: "gold"},
+			{ID: "manual", Tier: "gold", SystemTier: "free"},
+			{ID: "system", SystemTier: "free"},
+			{ID: "plain"},
+			{ID: "named", Tier: catalog.DefaultTier},
+			{ID: "lost", Tier: "gone", SystemTier: "gold"},
 		},
 	}
 	heavier := o

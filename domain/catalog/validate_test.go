@@ -57,7 +57,9 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 		{"providers[0].keys", "more than 64", func(o *catalog.Objects) { o.Providers[0].Keys = make([]catalog.ProviderKey, 65) }},
 
 		{"tiers[0].name", "is missing", func(o *catalog.Objects) { o.Tiers = []catalog.Tier{{Weight: 1}} }},
-		{"tiers[1].name", "defined twice", func(o *catalog.Objects) { o.Tiers = []catalog.Tier{{Name: "gold", Weight: 1}, {Name: "gold", Weight: 1}} }},
+		{"tiers[1].name", "defined twice", func(o *catalog.Objects) {
+			o.Tiers = []catalog.Tier{{Name: "gold", Weight: 1}, {Name: "gold", Weight: 1}}
+		}},
 		{"tiers[0].weight", "not above 0", func(o *catalog.Objects) { o.Tiers = []catalog.Tier{{Name: "gold", Weight: 0}} }},
 		{"tiers[0].weight", "not above 0", func(o *catalog.Objects) { o.Tiers = []catalog.Tier{{Name: "gold", Weight: -1}} }},
 		{"tiers[0].weight", "at most 1000", func(o *catalog.Objects) { o.Tiers = []catalog.Tier{{Name: "gold", Weight: 1001}} }},
