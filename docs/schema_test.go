@@ -45,6 +45,7 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[catalog.Connection]():  {"id", "provider"},
 	reflect.TypeFor[catalog.TenantChain](): {"model", "chain"},
 	reflect.TypeFor[catalog.Budget]():      {"scope", "per"},
+	reflect.TypeFor[catalog.Promotion]():   {"id", "models"},
 }
 
 type schema = map[string]any
@@ -116,7 +117,7 @@ func objectSchema(t *testing.T, of reflect.Type) schema {
 		if text := doc.fields[f.Name]; text != "" {
 			property["description"] = describe(f.Name, name, text)
 		}
-		if name == "limit_usd" {
+		if strings.HasSuffix(name, "_usd") {
 			property = schemaOf(t, reflect.TypeFor[decimal.Decimal]())
 		}
 		if !slices.Contains(required[of], name) {

@@ -189,6 +189,14 @@ func (d *decoder) text(n *yaml.Node, path string, v reflect.Value) {
 var positive = map[string]bool{
 	"max_attempts": true, "failures_to_open": true, "concurrency_bound": true,
 	"requests_per_minute": true, "tokens_per_minute": true, "requests": true, "tokens": true,
+	"per_hour": true, "per_day": true, "per_model.total": true, "overall.total": true,
+}
+
+// isPositive looks a field up by its name, or by its name and what it stands in.
+func isPositive(path string) bool {
+	parts := strings.Split(path, ".")
+	last := len(parts) - 1
+	return positive[parts[last]] || last > 0 && positive[parts[last-1]+"."+parts[last]]
 }
 
 func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
@@ -211,7 +219,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		switch {
 		case tag != "!!int" || err != nil || v.OverflowInt(number):
 			d.fail(path, "must be a whole number, not %s", kindOf(n))
-		case number == 0 && positive[path[strings.LastIndexByte(path, '.')+1:]]:
+		case number == 0 && isPositive(path):
 			d.fail(path, "must be more than 0; leave it out for the default")
 		default:
 			v.SetInt(number)
@@ -232,7 +240,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 // YAML has already rewritten what 010 or yes mean.
 func (d *decoder) word(n *yaml.Node, path string, v reflect.Value) {
 	tag := n.ShortTag()
-	amount := strings.HasSuffix(path, ".limit_usd")
+	amount := strings.HasSuffix(path, "_usd")
 	switch {
 	case amount && !plainNumber.MatchString(n.Value):
 		d.fail(path, `must be an amount like "500.00"`)

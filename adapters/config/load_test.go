@@ -141,6 +141,10 @@ func TestBadFilesAreRefusedWithLineAndReason_C13(t *testing.T) {
 		{"a budget of zero requests", `limit_usd: "5.00"`, `requests: 0`, 19, "must be more than 0"},
 		{"a budget in words", `limit_usd: "5.00"`, `limit_usd: plenty`, 19, "must be an amount"},
 		{"a budget of a scope without counters", "scope: organization", "scope: key", 19, "is none of organization"},
+		{"a promotion of nothing", "budgets:", "promotions: [{id: x, models: [m], free_input_tokens: {overall: {per_day: 0}}}]\n    budgets:", 18, "must be more than 0"},
+		{"a promotion of a total of nothing", "budgets:", "promotions: [{id: x, models: [m], free_input_tokens: {per_model: {total: 0}}}]\n    budgets:", 18, "must be more than 0"},
+		{"a promotion of money in words", "budgets:", "promotions: [{id: x, models: [m], free_input_tokens: {overall: {total_usd: much}}}]\n    budgets:", 18, "must be an amount"},
+		{"a promotion of no model", "budgets:", "promotions: [{id: x, models: [n], free_input_tokens: {overall: {total: 5}}}]\n    budgets:", 18, `model "n" does not exist`},
 		{"a budget of no period", ", per: month", "", 19, "per: is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

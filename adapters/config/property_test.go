@@ -123,6 +123,7 @@ func drawObjects(t *rapid.T) catalog.Objects {
 			tenant.SystemTier = rapid.SampledFrom([]string{"", o.Tiers[0].Name}).Draw(t, "system tier")
 		}
 		drawOwn(t, &tenant, o)
+		drawPromotions(t, &tenant, o)
 		o.Tenants = append(o.Tenants, tenant)
 	}
 	return o
@@ -247,6 +248,36 @@ func drawOwn(t *rapid.T, tenant *catalog.Tenant, o catalog.Objects) {
 			tenant.Chains = append(tenant.Chains, catalog.TenantChain{Model: m.Slug, Chain: append(chain, m.Chain...)})
 		}
 	}
+}
+
+// drawPromotions gives a tenant promotions of one month each, so that no two run at
+// once.
+func drawPromotions(t *rapid.T, tenant *catalog.Tenant, o catalog.Objects) {
+	if len(o.Models) == 0 {
+		return
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "promotions") {
+		p := catalog.Promotion{
+			ID: fmt.Sprintf("promo-%d", i), Models: []string{rapid.SampledFrom(o.Models).Draw(t, "promoted").Slug},
+			Starts:          rapid.SampledFrom([]string{fmt.Sprintf("2026-0%d-01", i+1), fmt.Sprintf("2026-0%d-01T02:00:00+02:00", i+1)}).Draw(t, "starts"),
+			Ends:            fmt.Sprintf("2026-0%d-01", i+2),
+			FreeInputTokens: &catalog.Allowances{PerModel: drawLimits(t)}, CachedInputFree: rapid.Bool().Draw(t, "cached"),
+		}
+		if rapid.Bool().Draw(t, "output") {
+			p.FreeOutputTokens = &catalog.Allowances{Overall: drawLimits(t)}
+		}
+		tenant.Promotions = append(tenant.Promotions, p)
+	}
+}
+
+func drawLimits(t *rapid.T) *catalog.AllowanceLimits {
+	l := &catalog.AllowanceLimits{PerHour: rapid.Int64Range(1, 1e6).Draw(t, "hour")}
+	if rapid.Bool().Draw(t, "money") {
+		l.PerDayUSD = decimal.New(rapid.Int64Range(1, 1e6).Draw(t, "cents"), -2).StringFixed(2)
+	} else {
+		l.PerDay = rapid.Int64Range(1, 1e6).Draw(t, "day")
+	}
+	return l
 }
 
 func drawNames(t *rapid.T) []string {

@@ -41,6 +41,7 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 		at := fmt.Sprintf("tenants[%d]", i)
 		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
 		w.when(t.SurchargeFallback, at+".surcharge_fallback", "tenants.surcharge_fallback"+stored)
+		w.when(len(t.Promotions) > 0, at+".promotions", "tenants.promotions"+stored)
 		for j, b := range t.Budgets {
 			w.when(b.Unit() != catalog.USD, fmt.Sprintf("%s.budgets[%d]", at, j),
 				"a budget of requests or tokens"+stored+"; budgets of money hold")

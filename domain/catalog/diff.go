@@ -136,7 +136,7 @@ func entities(o Objects) []entity {
 	for _, t := range o.Tenants {
 		id := t.ID
 		owned := ownedBy(t)
-		t.Aliases, t.RoutingRules, t.Budgets, t.Connections, t.Chains = nil, nil, nil, nil, nil
+		t.Aliases, t.RoutingRules, t.Budgets, t.Connections, t.Chains, t.Promotions = nil, nil, nil, nil, nil, nil
 		add(tenantStream(id), KindTenant, id, t)
 		for _, v := range owned {
 			of := Identify(v)
@@ -189,6 +189,8 @@ func eventsFor(before, after any) []any {
 		return []any{ConnectionDefined{Tenant: after.Tenant, Connection: after.Connection}}
 	case ChainOverride:
 		return []any{ChainReplaced{Owner: after.Tenant, Model: after.Model, Chain: after.Chain}}
+	case TenantPromotion:
+		return []any{PromotionDefined{Tenant: after.Tenant, Promotion: after.Promotion}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", after))
 }
@@ -250,6 +252,8 @@ func removal(before any) []any {
 		return []any{ConnectionRemoved{Tenant: before.Tenant, Connection: before.ID}}
 	case ChainOverride:
 		return []any{ChainReplaced{Owner: before.Tenant, Model: before.Model, Chain: []Rung{}}}
+	case TenantPromotion:
+		return []any{PromotionRemoved{Tenant: before.Tenant, Promotion: before.ID}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", before))
 }

@@ -79,6 +79,9 @@ func ownedBy(t Tenant) []any {
 	for _, c := range t.Chains {
 		list = append(list, ChainOverride{t.ID, c})
 	}
+	for _, p := range t.Promotions {
+		list = append(list, TenantPromotion{t.ID, p})
+	}
 	return list
 }
 
@@ -120,6 +123,8 @@ func (o Objects) With(value any) (Objects, error) {
 				t.Connections = replaced(t.Connections, v.Connection, func(c Connection) bool { return c.ID == v.ID })
 			case ChainOverride:
 				t.Chains = replaced(t.Chains, v.TenantChain, func(c TenantChain) bool { return c.Model == v.Model })
+			case TenantPromotion:
+				t.Promotions = replaced(t.Promotions, v.Promotion, func(p Promotion) bool { return p.ID == v.ID })
 			}
 		})
 	}
@@ -150,6 +155,7 @@ func (o Objects) Without(id ObjectID) (Objects, error) {
 			t.RoutingRules = removed(t.RoutingRules, func(r RoutingRule) bool { return Identify(TenantRule{t.ID, r}) == id })
 			t.Connections = removed(t.Connections, func(c Connection) bool { return Identify(TenantConnection{t.ID, c}) == id })
 			t.Chains = removed(t.Chains, func(c TenantChain) bool { return Identify(ChainOverride{t.ID, c}) == id })
+			t.Promotions = removed(t.Promotions, func(p Promotion) bool { return Identify(TenantPromotion{t.ID, p}) == id })
 			t.Budgets = removed(t.Budgets, func(b Budget) bool { return Identify(TenantBudget{t.ID, b}) == id })
 		})
 	}
@@ -212,7 +218,7 @@ func (s *State) RevisionOf(id ObjectID) int64 {
 }
 
 // RevisionOfAll is the revision of a tenant's whole list of aliases, rules,
-// budgets, connections or chains, those that were removed included.
+// budgets, connections, chains or promotions, those that were removed included.
 func (s *State) RevisionOfAll(kind Kind, tenant string) int64 {
 	prefix := ObjectID{Kind: kind, Tenant: tenant}.Stream()
 	var sum int64

@@ -88,6 +88,8 @@ func locateOwned(t Tenant, path string) (value any, field string) {
 			return TenantConnection{t.ID, t.Connections[i]}, rest
 		case "chains":
 			return ChainOverride{t.ID, t.Chains[i]}, rest
+		case "promotions":
+			return TenantPromotion{t.ID, t.Promotions[i]}, rest
 		}
 	}
 	return t, path

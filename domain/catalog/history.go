@@ -70,6 +70,10 @@ func (s *State) object(id ObjectID) any {
 		if c, ok := s.overrides[id.Stream()]; ok {
 			return ChainOverride{c.tenant, c.value}
 		}
+	case KindPromotion:
+		if p, ok := s.promotions[id.Stream()]; ok {
+			return TenantPromotion{p.tenant, p.value}
+		}
 	}
 	return nil
 }
@@ -114,7 +118,7 @@ func Revert(now Objects, id ObjectID, history, chain []Version, to int64) (Objec
 	case Tenant:
 		t, _ := find(now.Tenants, id)
 		object.Aliases, object.RoutingRules, object.Budgets = t.Aliases, t.RoutingRules, t.Budgets
-		object.Connections, object.Chains = t.Connections, t.Chains
+		object.Connections, object.Chains, object.Promotions = t.Connections, t.Chains, t.Promotions
 		return now.With(object)
 	default:
 		return now.With(object)

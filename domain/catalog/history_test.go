@@ -29,6 +29,7 @@ func everything(o catalog.Objects) []catalog.ObjectID {
 		{Kind: catalog.KindRoutingRule, Tenant: "acme", Name: "best"},
 		{Kind: catalog.KindBudget, Tenant: "acme", Name: "organization/usd/month"},
 		{Kind: catalog.KindTenantChain, Tenant: "acme", Name: "b"},
+		{Kind: catalog.KindPromotion, Tenant: "acme", Name: "launch"},
 	}
 }
 
@@ -37,6 +38,7 @@ func everything(o catalog.Objects) []catalog.ObjectID {
 func TestEveryObjectComesBack_C8(t *testing.T) {
 	whole := withOverride(catalog.Rung{Deployment: "b@west"})
 	whole.Tiers = []catalog.Tier{{Name: "gold", Weight: 3}}
+	whole.Tenants[0].Promotions = withPromotion().Tenants[0].Promotions
 	whole = whole.Canonical()
 	log := history(t, whole)
 	for _, id := range everything(whole) {

@@ -24,6 +24,7 @@ const (
 	KindBudget      Kind = "budget"
 	KindConnection  Kind = "connection"
 	KindTenantChain Kind = "tenant_chain"
+	KindPromotion   Kind = "promotion"
 	KindKey         Kind = "key"
 )
 
@@ -31,21 +32,21 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindProvider, KindDeployment, KindModel, KindChain, KindClass, KindTier,
-		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindKey,
+		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindPromotion, KindKey,
 	}
 }
 
 // owned reports whether objects of the kind belong to a tenant.
 func (k Kind) owned() bool { return slices.Contains(ownedKinds, k) }
 
-var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain}
+var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindPromotion}
 
 // ObjectID names one object by its canonical id, within its kind: a model and an
 // alias of the same name are never taken for each other (C8).
 type ObjectID struct {
 	Kind Kind
-	// Tenant is the owner of an alias, a rule, a budget, a connection or a chain of its
-	// own; empty for other kinds.
+	// Tenant is the owner of an alias, a rule, a budget, a connection, a chain of its
+	// own or a promotion; empty for other kinds.
 	Tenant string
 	// Name is the id, slug, name or match; a budget's is Budget.ID.
 	Name string
@@ -86,6 +87,8 @@ func (id ObjectID) Stream() string {
 		return connectionStream(id.Tenant, id.Name)
 	case KindTenantChain:
 		return chainStream(id.Tenant, id.Name)
+	case KindPromotion:
+		return promotionStream(id.Tenant, id.Name)
 	case KindKey:
 		return KeyStream(id.Name)
 	}
@@ -122,7 +125,8 @@ func ParseObjectID(text string) (ObjectID, error) {
 }
 
 // Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tier, Tenant,
-// TenantAlias, TenantRule, TenantBudget, TenantConnection or ChainOverride.
+// TenantAlias, TenantRule, TenantBudget, TenantConnection, ChainOverride or
+// TenantPromotion.
 func Identify(value any) ObjectID {
 	switch v := value.(type) {
 	case Provider:
@@ -149,6 +153,8 @@ func Identify(value any) ObjectID {
 		return ObjectID{Kind: KindConnection, Tenant: v.Tenant, Name: v.ID}
 	case ChainOverride:
 		return ObjectID{Kind: KindTenantChain, Tenant: v.Tenant, Name: v.Model}
+	case TenantPromotion:
+		return ObjectID{Kind: KindPromotion, Tenant: v.Tenant, Name: v.ID}
 	}
 	panic(fmt.Sprintf("catalog: %T is no object", value))
 }

@@ -219,6 +219,7 @@ type Tenant struct {
 	Budgets           []Budget      `json:"budgets,omitempty"`
 	Connections       []Connection  `json:"connections,omitempty"`
 	Chains            []TenantChain `json:"chains,omitempty"`
+	Promotions        []Promotion   `json:"promotions,omitempty"`
 	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
 	Retention         Retention     `json:"retention,omitzero"`
 }

@@ -42,6 +42,7 @@ type State struct {
 	budgets     map[string]owned[Budget]
 	connections map[string]owned[Connection]
 	overrides   map[string]owned[TenantChain]
+	promotions  map[string]owned[Promotion]
 	keys        map[string]Key
 	credentials map[CredentialOf]StoredCredential
 	passedOver  map[Unknown]int64
@@ -70,6 +71,7 @@ func NewState() *State {
 		budgets:     map[string]owned[Budget]{},
 		connections: map[string]owned[Connection]{},
 		overrides:   map[string]owned[TenantChain]{},
+		promotions:  map[string]owned[Promotion]{},
 		keys:        map[string]Key{},
 		credentials: map[CredentialOf]StoredCredential{},
 		passedOver:  map[Unknown]int64{},
@@ -130,6 +132,10 @@ func (s *State) Fold(r Recorded) {
 	case ConnectionRemoved:
 		delete(s.connections, r.Stream)
 		s.forgetCredentials(r.Stream)
+	case PromotionDefined:
+		s.promotions[r.Stream] = owned[Promotion]{e.Tenant, e.Promotion}
+	case PromotionRemoved:
+		delete(s.promotions, r.Stream)
 	case KeyCreated:
 		s.keys[e.Key.ID] = e.Key
 	case KeyRevoked:
@@ -227,10 +233,10 @@ func (s *State) Objects() Objects {
 		o.Models = append(o.Models, m)
 	}
 	aliases, rules, budgets := byTenant(s.aliases), byTenant(s.rules), byTenant(s.budgets)
-	connections, overrides := byTenant(s.connections), byTenant(s.overrides)
+	connections, overrides, promotions := byTenant(s.connections), byTenant(s.overrides), byTenant(s.promotions)
 	for id, t := range s.tenants {
 		t.Aliases, t.RoutingRules, t.Budgets = aliases[id], rules[id], budgets[id]
-		t.Connections, t.Chains = connections[id], overrides[id]
+		t.Connections, t.Chains, t.Promotions = connections[id], overrides[id], promotions[id]
 		o.Tenants = append(o.Tenants, t)
 	}
 	return o.Canonical()
@@ -292,6 +298,10 @@ func (o Objects) Canonical() Objects {
 		t.RoutingRules = sorted(t.RoutingRules, func(r RoutingRule) string { return r.Match })
 		t.Connections = sorted(t.Connections, func(c Connection) string { return c.ID })
 		t.Chains = sorted(t.Chains, func(c TenantChain) string { return c.Model })
+		t.Promotions = sorted(t.Promotions, func(p Promotion) string { return p.ID })
+		for j := range t.Promotions {
+			t.Promotions[j] = t.Promotions[j].canonical()
+		}
 		t.Budgets = sorted(t.Budgets, Budget.ID)
 		for j := range t.Budgets {
 			t.Budgets[j].LimitUSD = canonicalUSD(t.Budgets[j].LimitUSD)

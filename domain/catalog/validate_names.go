@@ -204,8 +204,8 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	v.once(path+".id", "tenant", t.ID, seen)
 	v.tierOf(path+".tier", t.Tier)
 	v.tierOf(path+".system_tier", t.SystemTier)
-	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Connections), len(t.Chains)); n > maxPerTenant {
-		v.fail(path, "has more than %d aliases, rules, budgets, connections or chains", maxPerTenant)
+	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Connections), len(t.Chains), len(t.Promotions)); n > maxPerTenant {
+		v.fail(path, "has more than %d aliases, rules, budgets, connections, chains or promotions", maxPerTenant)
 		return
 	}
 	aliases, rules, budgets := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -226,6 +226,7 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 		v.connection(path+"."+at("connections", i), c, connections)
 	}
 	v.overrides(path, t)
+	v.promotions(path, t)
 }
 
 // overrides checks a tenant's own chains by the rules of the models' chains.

@@ -33,6 +33,8 @@ var catalogEvents = []definition{
 	define[catalog.KeyRevoked]("key_revoked"),
 	define[catalog.ConnectionDefined]("connection_defined"),
 	define[catalog.ConnectionRemoved]("connection_removed"),
+	define[catalog.PromotionDefined]("promotion_defined"),
+	define[catalog.PromotionRemoved]("promotion_removed"),
 	define[catalog.CredentialStored]("credential_stored"),
 	define[catalog.CredentialDeleted]("credential_deleted"),
 	define[catalog.ConfigurationChanged]("configuration_changed"),

@@ -100,6 +100,20 @@ var catalogSamples = []Event{
 	// A real one has env or stored.
 	catalog.ConnectionDefined{Tenant: "acme", Connection: catalog.Connection{ID: "own", Provider: "bedrock-east", Env: "ACME_KEY", Stored: true}},
 	catalog.ConnectionRemoved{Tenant: "acme", Connection: "own"},
+	// A real limit is in tokens or in money.
+	catalog.PromotionDefined{Tenant: "acme", Promotion: catalog.Promotion{
+		ID: "launch", Models: []string{"fable-5"}, Starts: "2026-11-01T00:00:00Z", Ends: "2026-12-01T00:00:00Z",
+		FreeInputTokens: &catalog.Allowances{
+			PerModel: &catalog.AllowanceLimits{PerHour: 100000, PerDay: 1000000, Total: 5000000, PerHourUSD: "1", PerDayUSD: "2", TotalUSD: "3"},
+			Overall:  &catalog.AllowanceLimits{PerHour: 200000, PerDay: 2000000, Total: 9000000, PerHourUSD: "4", PerDayUSD: "5", TotalUSD: "6"},
+		},
+		FreeOutputTokens: &catalog.Allowances{
+			PerModel: &catalog.AllowanceLimits{PerHour: 10000, PerDay: 100000, Total: 500000, PerHourUSD: "7", PerDayUSD: "8", TotalUSD: "9"},
+			Overall:  &catalog.AllowanceLimits{PerHour: 20000, PerDay: 200000, Total: 900000, PerHourUSD: "1.5", PerDayUSD: "2.5", TotalUSD: "3.5"},
+		},
+		CachedInputFree: true,
+	}},
+	catalog.PromotionRemoved{Tenant: "acme", Promotion: "launch"},
 	// A real one has a provider or a tenant.
 	catalog.CredentialStored{StoredCredential: catalog.StoredCredential{
 		CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Key: "k1"},

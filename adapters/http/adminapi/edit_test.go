@@ -23,6 +23,11 @@ func TestEveryObjectHasAnAddress_C3_C8_Z7(t *testing.T) {
 		{"/tenants/other", `{}`, `{"tier":"gold"}`, "tier", `"gold"`},
 		{"/tenants/acme/aliases/fast", `{"cost_tier":"best"}`, `{"cost_tier":"cheapest","pin":"b"}`, "pin", `"b"`},
 		{"/tenants/acme/routing-rules/best", `{"chain":["b"]}`, `{"chain":["lab/a","b"]}`, "chain", `["lab/a","b"]`},
+		{
+			"/tenants/acme/promotions/launch", `{"models":["b"],"free_input_tokens":{"overall":{"per_day":5}}}`,
+			`{"models":["b"],"ends":"2026-12-01","free_output_tokens":{"per_model":{"total_usd":"9.50"}}}`,
+			"free_output_tokens.per_model.total_usd", `"9.5"`,
+		},
 		{"/tenants/acme/budgets/organization/tokens/day", `{"scope":"organization","tokens":5,"per":"day"}`, `{"scope":"organization","tokens":9,"per":"day"}`, "tokens", "9"},
 	} {
 		t.Run(o.path, func(t *testing.T) {

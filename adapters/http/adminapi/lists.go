@@ -37,6 +37,7 @@ var lists = []*listing{
 	{"/tenants/{tenant}/routing-rules", catalog.KindRoutingRule, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.RoutingRules) }},
 	{"/tenants/{tenant}/connections", catalog.KindConnection, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Connections) }},
 	{"/tenants/{tenant}/chains", catalog.KindTenantChain, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Chains) }},
+	{"/tenants/{tenant}/promotions", catalog.KindPromotion, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Promotions) }},
 	{"/tenants/{tenant}/budgets", catalog.KindBudget, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Budgets) }},
 }
 

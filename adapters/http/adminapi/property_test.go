@@ -126,6 +126,10 @@ func drawEdit(t *rapid.T) adminapitest.Ask {
 		put("/tiers/"+pick("gold", "silver"), fmt.Sprintf(`{"weight":%s}`, pick("2", "0.5"))),
 		put(tenant+"/aliases/"+pick("fast", "x%2Fy"), fmt.Sprintf(`{"cost_tier":%q}`, pick("cheapest", "best"))),
 		put(tenant+"/routing-rules/best", names()),
+		put(tenant+"/promotions/"+pick("launch", "more"), fmt.Sprintf(
+			`{"models":[%q],"starts":%q,"free_input_tokens":{"overall":{%q:%d}}}`,
+			pick("lab/a", "b", "c"), pick("2026-11-01", "2026-12-01"), pick("per_day", "total"), rapid.IntRange(-1, 5).Draw(t, "tokens"),
+		)),
 		put(tenant+"/budgets/organization/usd/day", fmt.Sprintf(`{"scope":"organization","limit_usd":%q,"per":"day"}`, pick("5.00", "7"))),
 	}
 	ask := rapid.SampledFrom(edits).Draw(t, "edit")

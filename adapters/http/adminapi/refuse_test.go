@@ -97,7 +97,7 @@ func TestEveryRouteNeedsTheScope_Z3_Z7(t *testing.T) {
 // What the release does not have is not there, in the same form.
 func TestUnknownPaths(t *testing.T) {
 	s := start(t)
-	for _, path := range []string{"/tiers/iron", "/tenants/acme/promotions", "/nonsense"} {
+	for _, path := range []string{"/tiers/iron", "/tenants/acme/tiers", "/nonsense"} {
 		check(t, do(t, s, 404, "GET", path, "", ""), "error.code", `"not_found"`)
 	}
 }
