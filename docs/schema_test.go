@@ -44,6 +44,7 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[catalog.RoutingRule](): {"match", "chain"},
 	reflect.TypeFor[catalog.Connection]():  {"id", "provider"},
 	reflect.TypeFor[catalog.TenantChain](): {"model", "chain"},
+	reflect.TypeFor[catalog.Webhook]():     {"id", "url"},
 	reflect.TypeFor[catalog.Budget]():      {"scope", "per"},
 	reflect.TypeFor[catalog.Promotion]():   {"id", "models"},
 }

@@ -24,7 +24,7 @@ var configKinds = map[string]bool{
 	"tenant": true, "key": true, "budget": true, "promotion": true, "tier": true,
 	"provider": true, "deployment": true, "model": true, "chain": true, "class": true,
 	"connection": true, "project": true, "policy": true, "equivalence": true,
-	"credential": true, "price": true, "settings": true,
+	"credential": true, "price": true, "settings": true, "webhook": true,
 }
 
 // Born is a stream's partition key: the time inside a request's UUIDv7, or one of

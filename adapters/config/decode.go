@@ -121,7 +121,10 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-var keyType = reflect.TypeFor[catalog.ProviderKey]()
+// secretive name credentials.
+var secretive = []reflect.Type{
+	reflect.TypeFor[catalog.ProviderKey](), reflect.TypeFor[catalog.Webhook](), reflect.TypeFor[catalog.TenantWebhook](),
+}
 
 // unknown refuses a field that would otherwise be dropped without a word. Beside
 // a credential's name it is most likely the credential (C14).
@@ -136,7 +139,7 @@ func (d *decoder) unknown(key *yaml.Node, path string, in reflect.Type, fields m
 		name = short(key.Value)
 	}
 	reason := fmt.Sprintf("unknown field %s; known here: %s", name, strings.Join(names, ", "))
-	if in == keyType {
+	if slices.Contains(secretive, in) {
 		reason += "; a secret never stands in this file: name the environment variable that holds it"
 	}
 	d.problems = append(d.problems, Problem{Line: key.Line, Path: path, Reason: reason})

@@ -124,9 +124,25 @@ func drawObjects(t *rapid.T) catalog.Objects {
 		}
 		drawOwn(t, &tenant, o)
 		drawPromotions(t, &tenant, o)
+		tenant.Webhooks = drawWebhooks(t, []catalog.WebhookEvent{catalog.HookBillClosed, catalog.HookAliasDegraded})
 		o.Tenants = append(o.Tenants, tenant)
 	}
+	o.Webhooks = drawWebhooks(t, catalog.WebhookEvents())
 	return o
+}
+
+func drawWebhooks(t *rapid.T, events []catalog.WebhookEvent) (list []catalog.Webhook) {
+	for i := range rapid.IntRange(0, 2).Draw(t, "webhooks") {
+		w := catalog.Webhook{
+			ID: fmt.Sprintf("hook-%d", i), URL: "https://hooks.example.test/x?a=b", Disabled: rapid.Bool().Draw(t, "disabled"),
+			Events: rapid.SliceOfDistinct(rapid.SampledFrom(events), func(e catalog.WebhookEvent) catalog.WebhookEvent { return e }).Draw(t, "events"),
+		}
+		if w.Stored = rapid.Bool().Draw(t, "stored"); !w.Stored {
+			w.Env = "HOOK_SECRET"
+		}
+		list = append(list, w)
+	}
+	return list
 }
 
 func drawProvider(t *rapid.T, id string) catalog.Provider {

@@ -37,11 +37,15 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 		w.when(d.Prices.CachePriceMissing() && slices.Contains(d.Capabilities, catalog.PromptCaching), at+".prices",
 			"prompt_caching without a cache_read price: cached input is priced as full input (cache_price_missing)")
 	}
+	for i := range o.Webhooks {
+		w.when(true, fmt.Sprintf("webhooks[%d]", i), "webhooks"+stored)
+	}
 	for i, t := range o.Tenants {
 		at := fmt.Sprintf("tenants[%d]", i)
 		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
 		w.when(t.SurchargeFallback, at+".surcharge_fallback", "tenants.surcharge_fallback"+stored)
 		w.when(len(t.Promotions) > 0, at+".promotions", "tenants.promotions"+stored)
+		w.when(len(t.Webhooks) > 0, at+".webhooks", "webhooks"+stored)
 		for j, b := range t.Budgets {
 			w.when(b.Unit() != catalog.USD, fmt.Sprintf("%s.budgets[%d]", at, j),
 				"a budget of requests or tokens"+stored+"; budgets of money hold")

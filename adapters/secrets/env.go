@@ -44,15 +44,21 @@ type Credential struct {
 // no such key.
 type MissingError struct {
 	Provider, KeyID, Env string
+	// Webhook is set, in the place of Provider and KeyID, for a webhook's secret.
+	Webhook string
 	// Stored says that it should be in the database and none is.
 	Stored bool
 }
 
 func (e *MissingError) Error() string {
-	if e.Stored {
+	switch {
+	case e.Webhook != "" && e.Stored:
+		return fmt.Sprintf("webhook %s: no secret is stored", e.Webhook)
+	case e.Webhook != "":
+		return fmt.Sprintf("webhook %s: environment variable %s is not set", e.Webhook, e.Env)
+	case e.Stored:
 		return fmt.Sprintf("provider %s, key %s: no credential is stored", e.Provider, e.KeyID)
-	}
-	if e.Env == "" {
+	case e.Env == "":
 		return fmt.Sprintf("provider %s has no key %s", e.Provider, e.KeyID)
 	}
 	return fmt.Sprintf("provider %s, key %s: environment variable %s is not set", e.Provider, e.KeyID, e.Env)
@@ -102,14 +108,18 @@ func (e *Env) credential(provider string, k catalog.ProviderKey) (Credential, er
 		if v.env == "" {
 			continue
 		}
-		// A file that was read into a variable often ends in a newline, which no
-		// header may hold.
-		value, _ := e.getenv(v.env)
-		value = strings.TrimSpace(value)
+		value := e.value(v.env)
 		if value == "" {
 			return Credential{}, &MissingError{Provider: provider, KeyID: k.ID, Env: v.env}
 		}
-		*v.into = Secret(value)
+		*v.into = value
 	}
 	return c, nil
+}
+
+// value reads a variable. A file that was read into one often ends in a newline, which
+// no header may hold.
+func (e *Env) value(name string) Secret {
+	value, _ := e.getenv(name)
+	return Secret(strings.TrimSpace(value))
 }

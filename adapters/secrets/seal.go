@@ -171,5 +171,8 @@ func (m MasterKeys) reseal(s sealed, of catalog.CredentialOf, id uuid.UUID) (_ s
 
 // placeOf is the associated data of both encryptions. No id holds a zero byte.
 func placeOf(of catalog.CredentialOf, id uuid.UUID) []byte {
+	if of.Webhook != "" {
+		return bytes.Join([][]byte{[]byte("sluice webhook 1"), []byte(of.Tenant), []byte(of.Webhook), id[:]}, []byte{0})
+	}
 	return bytes.Join([][]byte{[]byte("sluice credential 1"), []byte(of.Provider), []byte(of.Tenant), []byte(of.Key), id[:]}, []byte{0})
 }

@@ -75,16 +75,39 @@ func (s *Source) Lookup(ctx context.Context, p *catalog.Provider, keyID string) 
 	if !ok {
 		return Credential{}, &MissingError{Provider: p.ID, KeyID: keyID, Stored: true}
 	}
+	secret, err := s.secret(ctx, held)
+	return Credential{Key: secret}, err
+}
+
+// Webhook finds the secret that signs what a webhook is sent; tenant is empty for the
+// operator's. The error is a *MissingError, ErrGone, ErrNotOpened or the database's.
+func (s *Source) Webhook(ctx context.Context, tenant string, w catalog.Webhook) (Secret, error) {
+	if !w.Stored {
+		if secret := s.env.value(w.Env); secret != "" {
+			return secret, nil
+		}
+		return "", &MissingError{Webhook: w.ID, Env: w.Env}
+	}
+	snapshot := s.current()
+	if snapshot == nil {
+		return "", &MissingError{Webhook: w.ID, Stored: true}
+	}
+	held, ok := snapshot.Credential(catalog.WebhookSecret(tenant, w.ID))
+	if !ok {
+		return "", &MissingError{Webhook: w.ID, Stored: true}
+	}
+	return s.secret(ctx, held)
+}
+
+// secret is one from memory, or opened.
+func (s *Source) secret(ctx context.Context, held catalog.StoredCredential) (Secret, error) {
 	s.mu.RLock()
 	secret, ok := s.opened[held.ID]
 	s.mu.RUnlock()
-	if !ok {
-		var err error
-		if secret, err = s.open(ctx, held); err != nil {
-			return Credential{}, err
-		}
+	if ok {
+		return secret, nil
 	}
-	return Credential{Key: secret}, nil
+	return s.open(ctx, held)
 }
 
 func isStored(p *catalog.Provider, keyID string) bool {

@@ -32,15 +32,16 @@ func newCredentials() *cobra.Command {
 
 func newCredentialsSet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "set PROVIDER KEY | set --tenant TENANT CONNECTION",
-		Short: "Store the credential of a provider or a connection, read from standard input",
+		Use:   "set PROVIDER KEY | set --tenant TENANT CONNECTION | set [--tenant TENANT] --webhook WEBHOOK",
+		Short: "Store the credential of a provider or a connection, or the secret of a webhook, read from standard input",
 		Long: "The configuration has to say `stored: true` of it first. The secret is read from\n" +
 			"standard input, because arguments can be seen by everyone on the machine; it is sealed\n" +
 			"under SLUICE_MASTER_KEY and takes the place of the one before. Workers use it as soon\n" +
 			"as they hear of it, within 15 s at the latest.",
 		Example: "  sluice credentials set anthropic-main k1 < key.txt\n" +
-			"  sluice credentials set --tenant acme own-key < key.txt",
-		Args: cobra.RangeArgs(1, 2),
+			"  sluice credentials set --tenant acme own-key < key.txt\n" +
+			"  sluice credentials set --webhook ops < secret.txt",
+		Args: cobra.RangeArgs(0, 2),
 	}
 	output := addOutput(cmd)
 	named := addCredentialOf(cmd)
@@ -71,15 +72,19 @@ func newCredentialsSet() *cobra.Command {
 
 // addCredentialOf gives a command its --tenant and reads what it is about.
 func addCredentialOf(cmd *cobra.Command) func(args []string) (catalog.CredentialOf, error) {
-	tenant := cmd.Flags().String("tenant", "", "the organization whose connection it is")
+	tenant := cmd.Flags().String("tenant", "", "the organization whose connection or webhook it is")
+	webhook := cmd.Flags().String("webhook", "", "the webhook whose secret it is")
 	return func(args []string) (catalog.CredentialOf, error) {
 		switch {
+		case *webhook != "" && len(args) == 0:
+			return catalog.WebhookSecret(*tenant, *webhook), nil
+		case *webhook != "":
 		case *tenant != "" && len(args) == 1:
 			return catalog.CredentialOf{Tenant: *tenant, Key: args[0]}, nil
 		case *tenant == "" && len(args) == 2:
 			return catalog.CredentialOf{Provider: args[0], Key: args[1]}, nil
 		}
-		return catalog.CredentialOf{}, usagef("name a provider and its key, or --tenant and its connection")
+		return catalog.CredentialOf{}, usagef("name a provider and its key, --tenant and its connection, or --webhook")
 	}
 }
 
@@ -121,13 +126,13 @@ func newCredentialsList() *cobra.Command {
 
 func newCredentialsDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "delete PROVIDER KEY | delete --tenant TENANT CONNECTION",
+		Use:   "delete PROVIDER KEY | delete --tenant TENANT CONNECTION | delete [--tenant TENANT] --webhook WEBHOOK",
 		Short: "Delete a stored credential",
 		Long: "Always possible, whatever chain needs it: its routes are skipped from then on, and\n" +
 			"nothing takes their place that was not configured.",
 		Example: "  sluice credentials delete anthropic-main k1\n" +
 			"  sluice credentials delete --tenant acme own-key",
-		Args: cobra.RangeArgs(1, 2),
+		Args: cobra.RangeArgs(0, 2),
 	}
 	output := addOutput(cmd)
 	named := addCredentialOf(cmd)

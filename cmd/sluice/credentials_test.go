@@ -120,4 +120,6 @@ func TestCredentialsAreRefused_Z2(t *testing.T) {
 	}
 	refused(t, exitUsage, "name a provider and its key", "credentials", "delete", "--tenant", "acme", "up", "k1")
 	refused(t, exitUsage, "name a provider and its key", "credentials", "set", "up")
+	refused(t, exitUsage, "name a provider and its key", "credentials", "set", "--webhook", "ops", "k1")
+	refused(t, exitUsage, "name a provider and its key", "credentials", "set")
 }

@@ -11,17 +11,24 @@ import (
 )
 
 // CredentialOf names a stored credential by what it opens: the key of a provider's
-// pool or, with Tenant in the place of Provider, an organization's connection.
+// pool or, with Tenant in the place of Provider, an organization's connection; or it
+// signs what a webhook is sent.
 type CredentialOf struct {
 	Provider string `json:"provider,omitempty"`
 	Tenant   string `json:"tenant,omitempty"`
+	// Webhook is set for the secret of a webhook, the operator's without Tenant; Key is
+	// then empty.
+	Webhook string `json:"webhook,omitempty"`
 	// Key is the id of the key, or of the connection.
 	Key string `json:"key"`
 }
 
 // Stream is where it is told that one is held: beside what it opens.
 func (of CredentialOf) Stream() string {
-	if of.Tenant != "" {
+	switch {
+	case of.Webhook != "":
+		return webhookStream(of.Tenant, of.Webhook)
+	case of.Tenant != "":
 		return connectionStream(of.Tenant, of.Key)
 	}
 	return providerStream(of.Provider)
@@ -29,7 +36,12 @@ func (of CredentialOf) Stream() string {
 
 // String names it for people.
 func (of CredentialOf) String() string {
-	if of.Tenant != "" {
+	switch {
+	case of.Webhook != "" && of.Tenant != "":
+		return "webhook " + of.Webhook + " of tenant " + of.Tenant
+	case of.Webhook != "":
+		return "webhook " + of.Webhook
+	case of.Tenant != "":
 		return "connection " + of.Key + " of tenant " + of.Tenant
 	}
 	return "key " + of.Key + " of provider " + of.Provider
@@ -56,7 +68,7 @@ type StoredCredential struct {
 }
 
 // CredentialStored says that a secret is held from now on, in the place of the one
-// before. Stream provider/<id> or connection/<tenant>/<id>.
+// before. Stream provider/<id>, connection/<tenant>/<id>, or the webhook's.
 type CredentialStored struct {
 	StoredCredential
 }
@@ -75,7 +87,7 @@ func (s *State) Credential(of CredentialOf) (StoredCredential, bool) {
 // Credentials are all that are held: the providers' first, each by its name.
 func (s *State) Credentials() []StoredCredential {
 	return slices.SortedFunc(maps.Values(s.credentials), func(a, b StoredCredential) int {
-		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Webhook, b.Webhook))
 	})
 }
 
@@ -98,6 +110,10 @@ func (s *State) forgetCredentials(stream string) {
 
 // Stores reports whether the configuration says that this credential is stored.
 func (o Objects) Stores(of CredentialOf) bool {
+	if of.Webhook != "" {
+		w, _ := o.webhook(of.Tenant, of.Webhook)
+		return w.Stored
+	}
 	if of.Tenant != "" {
 		t, _ := find(o.Tenants, ObjectID{Kind: KindTenant, Name: of.Tenant})
 		c, _ := t.Connection(of.Key)

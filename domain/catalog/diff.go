@@ -136,12 +136,15 @@ func entities(o Objects) []entity {
 	for _, t := range o.Tenants {
 		id := t.ID
 		owned := ownedBy(t)
-		t.Aliases, t.RoutingRules, t.Budgets, t.Connections, t.Chains, t.Promotions = nil, nil, nil, nil, nil, nil
+		t.Aliases, t.RoutingRules, t.Budgets, t.Connections, t.Chains, t.Promotions, t.Webhooks = nil, nil, nil, nil, nil, nil, nil
 		add(tenantStream(id), KindTenant, id, t)
 		for _, v := range owned {
 			of := Identify(v)
 			add(of.Stream(), of.Kind, id+"/"+of.Name, v)
 		}
+	}
+	for _, w := range o.Webhooks {
+		add(webhookStream("", w.ID), KindWebhook, w.ID, w)
 	}
 	return list
 }
@@ -191,6 +194,10 @@ func eventsFor(before, after any) []any {
 		return []any{ChainReplaced{Owner: after.Tenant, Model: after.Model, Chain: after.Chain}}
 	case TenantPromotion:
 		return []any{PromotionDefined{Tenant: after.Tenant, Promotion: after.Promotion}}
+	case Webhook:
+		return []any{WebhookDefined{Webhook: after}}
+	case TenantWebhook:
+		return []any{WebhookDefined{Tenant: after.Tenant, Webhook: after.Webhook}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", after))
 }
@@ -254,6 +261,10 @@ func removal(before any) []any {
 		return []any{ChainReplaced{Owner: before.Tenant, Model: before.Model, Chain: []Rung{}}}
 	case TenantPromotion:
 		return []any{PromotionRemoved{Tenant: before.Tenant, Promotion: before.ID}}
+	case Webhook:
+		return []any{WebhookRemoved{Webhook: before.ID}}
+	case TenantWebhook:
+		return []any{WebhookRemoved{Tenant: before.Tenant, Webhook: before.ID}}
 	}
 	panic(fmt.Sprintf("catalog: %T has no events", before))
 }

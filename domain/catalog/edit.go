@@ -30,6 +30,8 @@ func (o Objects) Find(id ObjectID) (any, bool) {
 		return found(o.Tiers, id)
 	case KindTenant:
 		return found(o.Tenants, id)
+	case KindWebhook:
+		return found(o.Webhooks, id)
 	case KindChain:
 		m, ok := find(o.Models, ObjectID{Kind: KindModel, Name: id.Name})
 		return ModelChain{Model: m.Slug, Chain: m.Chain}, ok
@@ -82,6 +84,9 @@ func ownedBy(t Tenant) []any {
 	for _, p := range t.Promotions {
 		list = append(list, TenantPromotion{t.ID, p})
 	}
+	for _, w := range t.Webhooks {
+		list = append(list, TenantWebhook{t.ID, w})
+	}
 	return list
 }
 
@@ -103,6 +108,8 @@ func (o Objects) With(value any) (Objects, error) {
 		o.Tiers = with(o.Tiers, id, v)
 	case Tenant:
 		o.Tenants = with(o.Tenants, id, v)
+	case Webhook:
+		o.Webhooks = with(o.Webhooks, id, v)
 	case ModelChain:
 		m, ok := find(o.Models, ObjectID{Kind: KindModel, Name: v.Model})
 		if !ok {
@@ -125,6 +132,8 @@ func (o Objects) With(value any) (Objects, error) {
 				t.Chains = replaced(t.Chains, v.TenantChain, func(c TenantChain) bool { return c.Model == v.Model })
 			case TenantPromotion:
 				t.Promotions = replaced(t.Promotions, v.Promotion, func(p Promotion) bool { return p.ID == v.ID })
+			case TenantWebhook:
+				t.Webhooks = replaced(t.Webhooks, v.Webhook, func(w Webhook) bool { return w.ID == v.ID })
 			}
 		})
 	}
@@ -147,6 +156,8 @@ func (o Objects) Without(id ObjectID) (Objects, error) {
 		o.Tiers = without(o.Tiers, id)
 	case KindTenant:
 		o.Tenants = without(o.Tenants, id)
+	case KindWebhook:
+		o.Webhooks = without(o.Webhooks, id)
 	case KindChain:
 		return o.With(ModelChain{Model: id.Name})
 	default:
@@ -157,6 +168,7 @@ func (o Objects) Without(id ObjectID) (Objects, error) {
 			t.Chains = removed(t.Chains, func(c TenantChain) bool { return Identify(ChainOverride{t.ID, c}) == id })
 			t.Promotions = removed(t.Promotions, func(p Promotion) bool { return Identify(TenantPromotion{t.ID, p}) == id })
 			t.Budgets = removed(t.Budgets, func(b Budget) bool { return Identify(TenantBudget{t.ID, b}) == id })
+			t.Webhooks = removed(t.Webhooks, func(w Webhook) bool { return Identify(TenantWebhook{t.ID, w}) == id })
 		})
 	}
 	return o, nil
@@ -218,7 +230,7 @@ func (s *State) RevisionOf(id ObjectID) int64 {
 }
 
 // RevisionOfAll is the revision of a tenant's whole list of aliases, rules,
-// budgets, connections, chains or promotions, those that were removed included.
+// budgets, connections, chains, promotions or webhooks, those that were removed included.
 func (s *State) RevisionOfAll(kind Kind, tenant string) int64 {
 	prefix := ObjectID{Kind: kind, Tenant: tenant}.Stream()
 	var sum int64

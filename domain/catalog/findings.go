@@ -69,6 +69,8 @@ func locate(o Objects, p Problem) Finding {
 		value = o.Tiers[i]
 	case "tenants":
 		value, rest = locateOwned(o.Tenants[i], rest)
+	case "webhooks":
+		value = o.Webhooks[i]
 	}
 	return Finding{Object: Identify(value).String(), Field: rest, Reason: p.Reason}
 }
@@ -90,6 +92,8 @@ func locateOwned(t Tenant, path string) (value any, field string) {
 			return ChainOverride{t.ID, t.Chains[i]}, rest
 		case "promotions":
 			return TenantPromotion{t.ID, t.Promotions[i]}, rest
+		case "webhooks":
+			return TenantWebhook{t.ID, t.Webhooks[i]}, rest
 		}
 	}
 	return t, path

@@ -74,6 +74,14 @@ func (s *State) object(id ObjectID) any {
 		if p, ok := s.promotions[id.Stream()]; ok {
 			return TenantPromotion{p.tenant, p.value}
 		}
+	case KindWebhook:
+		if w, ok := s.webhooks[id.Stream()]; ok {
+			return w.value
+		}
+	case KindTenantWebhook:
+		if w, ok := s.webhooks[id.Stream()]; ok {
+			return TenantWebhook{w.tenant, w.value}
+		}
 	}
 	return nil
 }
@@ -118,7 +126,7 @@ func Revert(now Objects, id ObjectID, history, chain []Version, to int64) (Objec
 	case Tenant:
 		t, _ := find(now.Tenants, id)
 		object.Aliases, object.RoutingRules, object.Budgets = t.Aliases, t.RoutingRules, t.Budgets
-		object.Connections, object.Chains, object.Promotions = t.Connections, t.Chains, t.Promotions
+		object.Connections, object.Chains, object.Promotions, object.Webhooks = t.Connections, t.Chains, t.Promotions, t.Webhooks
 		return now.With(object)
 	default:
 		return now.With(object)

@@ -12,41 +12,43 @@ type Kind string
 
 // The kinds.
 const (
-	KindProvider    Kind = "provider"
-	KindDeployment  Kind = "deployment"
-	KindModel       Kind = "model"
-	KindChain       Kind = "chain"
-	KindClass       Kind = "class"
-	KindTier        Kind = "tier"
-	KindTenant      Kind = "tenant"
-	KindAlias       Kind = "alias"
-	KindRoutingRule Kind = "routing_rule"
-	KindBudget      Kind = "budget"
-	KindConnection  Kind = "connection"
-	KindTenantChain Kind = "tenant_chain"
-	KindPromotion   Kind = "promotion"
-	KindKey         Kind = "key"
+	KindProvider      Kind = "provider"
+	KindDeployment    Kind = "deployment"
+	KindModel         Kind = "model"
+	KindChain         Kind = "chain"
+	KindClass         Kind = "class"
+	KindTier          Kind = "tier"
+	KindTenant        Kind = "tenant"
+	KindAlias         Kind = "alias"
+	KindRoutingRule   Kind = "routing_rule"
+	KindBudget        Kind = "budget"
+	KindConnection    Kind = "connection"
+	KindTenantChain   Kind = "tenant_chain"
+	KindPromotion     Kind = "promotion"
+	KindWebhook       Kind = "webhook"
+	KindTenantWebhook Kind = "tenant_webhook"
+	KindKey           Kind = "key"
 )
 
 // Kinds lists them in the order in which objects refer to each other.
 func Kinds() []Kind {
 	return []Kind{
 		KindProvider, KindDeployment, KindModel, KindChain, KindClass, KindTier,
-		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindPromotion, KindKey,
+		KindTenant, KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindPromotion, KindTenantWebhook, KindWebhook, KindKey,
 	}
 }
 
 // owned reports whether objects of the kind belong to a tenant.
 func (k Kind) owned() bool { return slices.Contains(ownedKinds, k) }
 
-var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindPromotion}
+var ownedKinds = []Kind{KindAlias, KindRoutingRule, KindBudget, KindConnection, KindTenantChain, KindPromotion, KindTenantWebhook}
 
 // ObjectID names one object by its canonical id, within its kind: a model and an
 // alias of the same name are never taken for each other (C8).
 type ObjectID struct {
 	Kind Kind
-	// Tenant is the owner of an alias, a rule, a budget, a connection, a chain of its
-	// own or a promotion; empty for other kinds.
+	// Tenant is the owner of an alias, a rule, a budget, a connection, a chain or webhook
+	// of its own, or a promotion; empty for other kinds.
 	Tenant string
 	// Name is the id, slug, name or match; a budget's is Budget.ID.
 	Name string
@@ -89,6 +91,8 @@ func (id ObjectID) Stream() string {
 		return chainStream(id.Tenant, id.Name)
 	case KindPromotion:
 		return promotionStream(id.Tenant, id.Name)
+	case KindWebhook, KindTenantWebhook:
+		return webhookStream(id.Tenant, id.Name)
 	case KindKey:
 		return KeyStream(id.Name)
 	}
@@ -125,8 +129,8 @@ func ParseObjectID(text string) (ObjectID, error) {
 }
 
 // Identify names a value: a Provider, Deployment, Model, ModelChain, Class, Tier, Tenant,
-// TenantAlias, TenantRule, TenantBudget, TenantConnection, ChainOverride or
-// TenantPromotion.
+// TenantAlias, TenantRule, TenantBudget, TenantConnection, ChainOverride,
+// TenantPromotion, Webhook or TenantWebhook.
 func Identify(value any) ObjectID {
 	switch v := value.(type) {
 	case Provider:
@@ -155,6 +159,10 @@ func Identify(value any) ObjectID {
 		return ObjectID{Kind: KindTenantChain, Tenant: v.Tenant, Name: v.Model}
 	case TenantPromotion:
 		return ObjectID{Kind: KindPromotion, Tenant: v.Tenant, Name: v.ID}
+	case Webhook:
+		return ObjectID{Kind: KindWebhook, Name: v.ID}
+	case TenantWebhook:
+		return ObjectID{Kind: KindTenantWebhook, Tenant: v.Tenant, Name: v.ID}
 	}
 	panic(fmt.Sprintf("catalog: %T is no object", value))
 }

@@ -220,6 +220,7 @@ type Tenant struct {
 	Connections       []Connection  `json:"connections,omitempty"`
 	Chains            []TenantChain `json:"chains,omitempty"`
 	Promotions        []Promotion   `json:"promotions,omitempty"`
+	Webhooks          []Webhook     `json:"webhooks,omitempty"`
 	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
 	Retention         Retention     `json:"retention,omitzero"`
 }

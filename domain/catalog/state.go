@@ -43,6 +43,7 @@ type State struct {
 	connections map[string]owned[Connection]
 	overrides   map[string]owned[TenantChain]
 	promotions  map[string]owned[Promotion]
+	webhooks    map[string]owned[Webhook]
 	keys        map[string]Key
 	credentials map[CredentialOf]StoredCredential
 	passedOver  map[Unknown]int64
@@ -72,6 +73,7 @@ func NewState() *State {
 		connections: map[string]owned[Connection]{},
 		overrides:   map[string]owned[TenantChain]{},
 		promotions:  map[string]owned[Promotion]{},
+		webhooks:    map[string]owned[Webhook]{},
 		keys:        map[string]Key{},
 		credentials: map[CredentialOf]StoredCredential{},
 		passedOver:  map[Unknown]int64{},
@@ -136,6 +138,11 @@ func (s *State) Fold(r Recorded) {
 		s.promotions[r.Stream] = owned[Promotion]{e.Tenant, e.Promotion}
 	case PromotionRemoved:
 		delete(s.promotions, r.Stream)
+	case WebhookDefined:
+		s.webhooks[r.Stream] = owned[Webhook]{e.Tenant, e.Webhook}
+	case WebhookRemoved:
+		delete(s.webhooks, r.Stream)
+		s.forgetCredentials(r.Stream)
 	case KeyCreated:
 		s.keys[e.Key.ID] = e.Key
 	case KeyRevoked:
@@ -234,9 +241,12 @@ func (s *State) Objects() Objects {
 	}
 	aliases, rules, budgets := byTenant(s.aliases), byTenant(s.rules), byTenant(s.budgets)
 	connections, overrides, promotions := byTenant(s.connections), byTenant(s.overrides), byTenant(s.promotions)
+	webhooks := byTenant(s.webhooks)
+	o.Webhooks = webhooks[""]
 	for id, t := range s.tenants {
 		t.Aliases, t.RoutingRules, t.Budgets = aliases[id], rules[id], budgets[id]
 		t.Connections, t.Chains, t.Promotions = connections[id], overrides[id], promotions[id]
+		t.Webhooks = webhooks[id]
 		o.Tenants = append(o.Tenants, t)
 	}
 	return o.Canonical()
@@ -259,6 +269,7 @@ type Objects struct {
 	Classes     []Class      `json:"classes,omitempty"`
 	Tiers       []Tier       `json:"tiers,omitempty"`
 	Tenants     []Tenant     `json:"tenants,omitempty"`
+	Webhooks    []Webhook    `json:"webhooks,omitempty"`
 }
 
 // Canonical is the same content in its one written form: objects sorted by id,
@@ -272,6 +283,7 @@ func (o Objects) Canonical() Objects {
 	o.Classes = sorted(o.Classes, func(c Class) string { return c.Name })
 	o.Tiers = sorted(o.Tiers, func(t Tier) string { return t.Name })
 	o.Tenants = sorted(o.Tenants, func(t Tenant) string { return t.ID })
+	o.Webhooks = canonicalWebhooks(o.Webhooks)
 	for i := range o.Deployments {
 		d := &o.Deployments[i]
 		d.Capabilities = set(d.Capabilities)
@@ -302,6 +314,7 @@ func (o Objects) Canonical() Objects {
 		for j := range t.Promotions {
 			t.Promotions[j] = t.Promotions[j].canonical()
 		}
+		t.Webhooks = canonicalWebhooks(t.Webhooks)
 		t.Budgets = sorted(t.Budgets, Budget.ID)
 		for j := range t.Budgets {
 			t.Budgets[j].LimitUSD = canonicalUSD(t.Budgets[j].LimitUSD)
@@ -319,4 +332,12 @@ func sorted[T any](list []T, key func(T) string) []T {
 func set[T cmp.Ordered](list []T) []T {
 	list = slices.Sorted(slices.Values(list))
 	return slices.Compact(list)
+}
+
+func canonicalWebhooks(list []Webhook) []Webhook {
+	list = sorted(list, func(w Webhook) string { return w.ID })
+	for i := range list {
+		list[i].Events = set(list[i].Events)
+	}
+	return list
 }

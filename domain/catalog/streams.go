@@ -22,6 +22,14 @@ func AliasStream(tenant, name string) string { return "tenant/" + tenant + "/ali
 func ruleStream(tenant, match string) string    { return "tenant/" + tenant + "/routing_rule/" + match }
 func budgetStream(tenant, budget string) string { return "budget/" + tenant + "/" + budget }
 
+// webhookStream is the operator's without a tenant.
+func webhookStream(tenant, id string) string {
+	if tenant == "" {
+		return "webhook/" + id
+	}
+	return "tenant/" + tenant + "/webhook/" + id
+}
+
 // KeyStream is the stream of one caller's key.
 func KeyStream(id string) string { return "key/" + id }
 

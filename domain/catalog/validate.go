@@ -72,6 +72,7 @@ func Validate(o Objects) []Problem {
 	for i, t := range o.Tenants {
 		v.tenant(at("tenants", i), t, tenants)
 	}
+	v.webhooks("webhooks", "", o.Webhooks)
 	if len(v.problems) == 0 {
 		v.expansions(o)
 		v.repetitions(o)

@@ -227,6 +227,7 @@ func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	}
 	v.overrides(path, t)
 	v.promotions(path, t)
+	v.webhooks(path+".webhooks", t.ID, t.Webhooks)
 }
 
 // overrides checks a tenant's own chains by the rules of the models' chains.

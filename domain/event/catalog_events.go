@@ -35,6 +35,8 @@ var catalogEvents = []definition{
 	define[catalog.ConnectionRemoved]("connection_removed"),
 	define[catalog.PromotionDefined]("promotion_defined"),
 	define[catalog.PromotionRemoved]("promotion_removed"),
+	define[catalog.WebhookDefined]("webhook_defined"),
+	define[catalog.WebhookRemoved]("webhook_removed"),
 	define[catalog.CredentialStored]("credential_stored"),
 	define[catalog.CredentialDeleted]("credential_deleted"),
 	define[catalog.ConfigurationChanged]("configuration_changed"),

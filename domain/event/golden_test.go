@@ -126,6 +126,7 @@ var leftOut = map[string]bool{
 	"tenant_defined.Tenant.Connections":    true,
 	"tenant_defined.Tenant.Chains":         true,
 	"tenant_defined.Tenant.Promotions":     true,
+	"tenant_defined.Tenant.Webhooks":       true,
 }
 
 // fields notes for each field whether it is filled; over the elements of a list,

@@ -114,12 +114,18 @@ var catalogSamples = []Event{
 		CachedInputFree: true,
 	}},
 	catalog.PromotionRemoved{Tenant: "acme", Promotion: "launch"},
-	// A real one has a provider or a tenant.
+	// A real one has env or stored.
+	catalog.WebhookDefined{Tenant: "acme", Webhook: catalog.Webhook{
+		ID: "ops", URL: "https://hooks.example.test/sluice", Events: []catalog.WebhookEvent{catalog.HookBillClosed, catalog.HookBudgetExhausted},
+		Env: "ACME_HOOK_SECRET", Stored: true, Disabled: true,
+	}},
+	catalog.WebhookRemoved{Tenant: "acme", Webhook: "ops"},
+	// A real one has a provider, a tenant or a webhook.
 	catalog.CredentialStored{StoredCredential: catalog.StoredCredential{
-		CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Key: "k1"},
+		CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Webhook: "ops", Key: "k1"},
 		ID:           uuid.MustParse("0193e8f0-0000-7000-8000-000000000003"), LastFour: "9f3e",
 	}},
-	catalog.CredentialDeleted{CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Key: "k1"}},
+	catalog.CredentialDeleted{CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Webhook: "ops", Key: "k1"}},
 	catalog.ConfigurationChanged{Objects: 3},
 	catalog.KeyRevoked{Key: "0193e8f0-0000-7000-8000-000000000001", RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 }

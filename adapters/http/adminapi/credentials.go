@@ -13,7 +13,7 @@ import (
 
 // shownCredential is all that is ever shown of a credential (Z2).
 type shownCredential struct {
-	Key string `json:"key"`
+	Key string `json:"key,omitempty"`
 	// Stored tells where it is kept: sealed in the database, or in the environment.
 	Stored bool `json:"stored"`
 	// Held reports whether this worker can call with it.
@@ -21,12 +21,17 @@ type shownCredential struct {
 	LastFour string `json:"last_four,omitempty"`
 }
 
-// credentialOf is what the path names: a provider's key or a connection.
-func credentialOf(c *call) catalog.CredentialOf {
-	if tenant := c.Params["tenant"]; tenant != "" {
-		return catalog.CredentialOf{Tenant: tenant, Key: c.Params["id"]}
-	}
-	return catalog.CredentialOf{Provider: c.Params["id"], Key: c.Params["key"]}
+// What a path names that a credential is stored for.
+func providersKey(p map[string]string) catalog.CredentialOf {
+	return catalog.CredentialOf{Provider: p["id"], Key: p["key"]}
+}
+
+func connectionsKey(p map[string]string) catalog.CredentialOf {
+	return catalog.CredentialOf{Tenant: p["tenant"], Key: p["id"]}
+}
+
+func webhooksSecret(p map[string]string) catalog.CredentialOf {
+	return catalog.WebhookSecret(p["tenant"], p["id"])
 }
 
 // listCredentials is GET providers/{id}/credentials: one entry a key of the pool.
@@ -53,7 +58,11 @@ func (a *API) listCredentials(ctx context.Context, c *call) *edge.Reply {
 
 // putCredential stores a secret in the place of the one before. It takes no revision:
 // nobody has seen the secret that it replaces.
-func (a *API) putCredential(ctx context.Context, c *call) *edge.Reply {
+func (a *API) putCredential(of func(path map[string]string) catalog.CredentialOf) handler {
+	return func(ctx context.Context, c *call) *edge.Reply { return a.storeCredential(ctx, c, of(c.Params)) }
+}
+
+func (a *API) storeCredential(ctx context.Context, c *call, of catalog.CredentialOf) *edge.Reply {
 	var sent struct {
 		Secret string `json:"secret"`
 	}
@@ -64,7 +73,7 @@ func (a *API) putCredential(ctx context.Context, c *call) *edge.Reply {
 	if err != nil {
 		return a.refuse(err)
 	}
-	held, err := config.StoreCredential(ctx, a.Log, a.Vault, credentialOf(c), secrets.Secret(sent.Secret), c.by, a.Now())
+	held, err := config.StoreCredential(ctx, a.Log, a.Vault, of, secrets.Secret(sent.Secret), c.by, a.Now())
 	if err != nil {
 		return a.refuseCredential(err)
 	}
@@ -73,8 +82,11 @@ func (a *API) putCredential(ctx context.Context, c *call) *edge.Reply {
 }
 
 // deleteCredential is always possible (C6).
-func (a *API) deleteCredential(ctx context.Context, c *call) *edge.Reply {
-	of := credentialOf(c)
+func (a *API) deleteCredential(of func(path map[string]string) catalog.CredentialOf) handler {
+	return func(ctx context.Context, c *call) *edge.Reply { return a.dropCredential(ctx, c, of(c.Params)) }
+}
+
+func (a *API) dropCredential(ctx context.Context, c *call, of catalog.CredentialOf) *edge.Reply {
 	if err := config.DeleteCredential(ctx, a.Log, a.Vault, of, c.by, a.Now()); err != nil {
 		if e, ok := errors.AsType[*config.NotStoredError](err); ok {
 			return fail(http.StatusNotFound, codeNotFound, sentence(e.Error())).reply()

@@ -38,6 +38,8 @@ var lists = []*listing{
 	{"/tenants/{tenant}/connections", catalog.KindConnection, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Connections) }},
 	{"/tenants/{tenant}/chains", catalog.KindTenantChain, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Chains) }},
 	{"/tenants/{tenant}/promotions", catalog.KindPromotion, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Promotions) }},
+	{"/tenants/{tenant}/webhooks", catalog.KindTenantWebhook, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Webhooks) }},
+	{"/webhooks", catalog.KindWebhook, false, func(o catalog.Objects, _ catalog.Tenant) []any { return anys(o.Webhooks) }},
 	{"/tenants/{tenant}/budgets", catalog.KindBudget, true, func(_ catalog.Objects, t catalog.Tenant) []any { return anys(t.Budgets) }},
 }
 

@@ -39,13 +39,15 @@ var resources = []resource{
 		pattern: "/tenants/{id}", id: func(p map[string]string) catalog.ObjectID {
 			return catalog.ObjectID{Kind: catalog.KindTenant, Name: p["id"]}
 		},
-		keep: []string{"aliases", "routing_rules", "budgets", "connections", "chains", "promotions"},
+		keep: []string{"aliases", "routing_rules", "budgets", "connections", "chains", "promotions", "webhooks"},
 	},
 	{pattern: "/tenants/{tenant}/aliases/{id}", id: named(catalog.KindAlias)},
 	{pattern: "/tenants/{tenant}/routing-rules/{id}", id: named(catalog.KindRoutingRule)},
 	{pattern: "/tenants/{tenant}/connections/{id}", id: named(catalog.KindConnection)},
 	{pattern: "/tenants/{tenant}/chains/{id}", id: named(catalog.KindTenantChain), shown: []string{"state", "rungs"}},
 	{pattern: "/tenants/{tenant}/promotions/{id}", id: named(catalog.KindPromotion)},
+	{pattern: "/tenants/{tenant}/webhooks/{id}", id: named(catalog.KindTenantWebhook)},
+	{pattern: "/webhooks/{id}", id: named(catalog.KindWebhook)},
 	{
 		pattern: "/tenants/{tenant}/budgets/{scope}/{unit}/{per}",
 		id: func(p map[string]string) catalog.ObjectID {
@@ -81,6 +83,10 @@ func decode(id catalog.ObjectID, doc config.Document) (any, error) {
 		return as(doc, "model", id.Name, func(v *catalog.ChainOverride) { v.Tenant = id.Tenant })
 	case catalog.KindPromotion:
 		return as(doc, "id", id.Name, func(v *catalog.TenantPromotion) { v.Tenant = id.Tenant })
+	case catalog.KindWebhook:
+		return as(doc, "id", id.Name, func(v *catalog.Webhook) {})
+	case catalog.KindTenantWebhook:
+		return as(doc, "id", id.Name, func(v *catalog.TenantWebhook) { v.Tenant = id.Tenant })
 	default:
 		return as(doc, "", "", func(v *catalog.TenantBudget) { v.Tenant = id.Tenant })
 	}
