@@ -111,6 +111,14 @@ Feature: From what a caller asks for to a plan
       | small, middle, large, twin, deep, small | is longer than max_fallback_depth = 5                |
       | small, fast                             | resolves to the same model as the position before it |
       | large, large                            | repeats the position before it                       |
+      | fast, small                             | resolves to the same model as the position before it |
+
+  @N8
+  Scenario: A class's chain is held to the same rules
+    When the class "vision" is written as "small, middle, large, twin, deep, small"
+    Then it is refused with "is longer than max_fallback_depth = 5"
+    When the class "vision" is written as "small, fast"
+    Then it is refused with "resolves to the same model as the position before it"
 
   @N9
   Scenario: A request may name a class instead of a model
@@ -158,3 +166,132 @@ Feature: From what a caller asks for to a plan
     Then it is refused as "model_not_found"
     When "acme" asks for "handy" in the class "assistant"
     Then it is refused as "model_not_found"
+
+  @N13
+  Scenario: A confined key sees what it may ask for, and nothing else
+    Given a key confined to the class "summarize"
+    Then the key of "acme" sees "class/summarize"
+    When "acme" asks for "class/summarize"
+    Then the plan serves "small"
+    Given a key confined to the class "vision"
+    Then the key of "acme" sees "none"
+    Given a key confined to the models "handy, middle, premium, nobody, hears"
+    Then the key of "acme" sees "handy, middle, premium"
+    Given a key that is not confined
+    Then the key of "acme" sees "deep, large, middle, small, twin"
+
+  @N15
+  Scenario Outline: A pool of several deployments is one exact model, by an operator's word
+    When the model "pool" is written with "<exact>" over "<chain>" certified "<certified>"
+    Then it is refused with "<reason>"
+
+    Examples:
+      | exact | chain                  | certified | reason                                          |
+      | pool  | middle@west, twin@west | no        | needs an operator's certification               |
+      | pool  | middle@west            | no        | so it cannot serve                              |
+      | pool  | free@west              | no        | nothing                                         |
+      | pool  | free@west, free@east   | no        | a pool of 2 deployments needs an operator's     |
+      | pool  | free@west, free@east   | by nobody | equivalence.certified_by: is missing            |
+      | pool  | free@west, free@east   | undated   | is not a date like 2026-11-01                   |
+      | pool  | free@west, free@east   | unproved  | equivalence.evidence: is missing                |
+      | pool  | free@west, free@east   | yes       | nothing                                         |
+
+  @N16
+  Scenario Outline: A chain has one reference at most, behind a rung of its own, and each rung one target
+    When the model "pool" is written with "pool" over "<chain>" certified "yes"
+    Then it is refused with "<reason>"
+
+    Examples:
+      | chain                            | reason                                        |
+      | free@west, ->small               | nothing                                       |
+      | ->small, free@west               | may come only after a deployment              |
+      | ->small                          | may come only after a deployment              |
+      | free@west, ->small, ->large      | at most one reference                         |
+      | free@west, ->pool                | cannot refer to its own model                 |
+      | free@west, ->nobody              | chain[1].model: model                         |
+      | free@west & ->small              | names 2 targets                               |
+      | free@west, nothing               | names no target                               |
+      | free@west, free@west             | stands in this chain twice                    |
+      | own!, free@west                  | only an organization's own chain may name     |
+      | nobody                           | chain[0].deployment: deployment               |
+
+  @N17
+  Scenario: Models that refer to each other are walked once each
+    Given the model "A" over "a1, ->B, a2"
+    And the model "B" over "b1, ->A, b2"
+    When "acme" asks for "A"
+    Then the rungs are "a1, b1, A model_already_visited, b2, a2"
+    When "acme" asks for "B"
+    Then the rungs are "b1, a1, B model_already_visited, a2, b2"
+
+  @N17
+  Scenario: Another name of a model that was visited does not open it again
+    Given the model "A" over "a1, ->B, a2"
+    And the model "B" over "b1, ->A, b2"
+    And the alias "also-a" is pinned to "A"
+    And the rule for "both" is "B, also-a, small"
+    When "acme" asks for "both"
+    Then the rungs are "b1, a1, B model_already_visited, a2, b2, A model_already_visited, small@east"
+    When "acme" asks for "also-a"
+    Then the rungs are "a1, b1, A model_already_visited, b2, a2"
+
+  @N18
+  Scenario Outline: Sixteen models or 256 rungs and not one more, as an error and never as a shorter plan
+    Given <models> models in a row of <width> deployments each
+    When "acme" asks for "<name>"
+    Then <outcome>
+
+    Examples:
+      | models | width | name  | outcome                                   |
+      | 16     | 1     | row00 | 31 rungs were examined                    |
+      | 17     | 1     | row00 | it is refused with "more than 16 models"  |
+      | 16     | 15    | row00 | 255 rungs were examined                   |
+      | 16     | 16    | row00 | it is refused with "more than 256 rungs"  |
+      | 1      | 256   | row00 | 256 rungs were examined                   |
+      | 1      | 257   | row00 | it is refused with "more than 256 rungs"  |
+
+  @N18
+  Scenario Outline: A chain of names past the bounds is refused too, when it is written and when it is used
+    Given <models> models in a row of <width> deployments each
+    When <chain> is written as "<names>"
+    Then it is refused with "<reason>"
+
+    Examples:
+      | chain              | models | width | names                | reason                |
+      | the tenant's rule  | 16     | 1     | row00                | nothing               |
+      | the tenant's rule  | 16     | 1     | row00, small         | more than 16 models   |
+      | the tenant's rule  | 1      | 256   | row00, nobody        | more than 256 rungs   |
+      | the tenant's rule  | 1      | 255   | row00, nobody        | nothing               |
+      | the class "vision" | 16     | 1     | row00, small         | more than 16 models   |
+      | the class "vision" | 1      | 200   | row00, large         | nothing               |
+
+  @N18
+  Scenario: An organization's own chain is measured wherever it takes part
+    Given 2 models in a row of 127 deployments each
+    When "acme" has its own chain for "row01" over "row01@0"
+    Then it is refused with "nothing"
+    When "acme" has its own chain for "row01" over "row01@0 to row01@126, ->small"
+    Then it is refused with "more than 256 rungs"
+
+  @N20
+  Scenario: Every stage has its own model's policy, also one with a single rung
+    Given the model "A" over "a1, ->B, a2"
+    And the model "B" over "b1"
+    And the policy of "B" allows 3 attempts
+    When "acme" asks for "A"
+    Then the attempts that each rung's policy allows are "8, 3, 8"
+
+  @N22
+  Scenario: What the operator keeps to its model an organization cannot lead away from it
+    Given the model "A" over "a1, ->B, a2"
+    And the model "B" over "b1"
+    And the model "A2" is another pool of "A" over "a3"
+    And the policy of "A" keeps to its model
+    And the rule for "mine" is "A, small, A2"
+    When "acme" asks for "mine"
+    Then the rungs are "a1, b1, a2, small not_same_model, a3"
+    When "acme" has its own chain for "A" over "a2, ->B"
+    And "acme" asks for "A"
+    Then the rungs are "a2, B not_same_model"
+    When "acme" asks for "class/summarize"
+    Then the rungs are "small@east"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cucumber/godog"
@@ -40,6 +41,27 @@ func registerNamesSteps(sc *godog.ScenarioContext) {
 	sc.Step(`^the aliases that degrade are "([^"]*)"$`, s.degrade)
 	sc.Step(`^the tenant's rule is written as "([^"]*)"$`, s.writeRule)
 	sc.Step(`^it is refused with "([^"]*)"$`, s.refusalSays)
+	sc.Step(`^a key that is not confined$`, func() { s.key = nil })
+	sc.Step(`^the key of "([^"]*)" sees "([^"]*)"$`, s.sees)
+	sc.Step(`^the class "([^"]*)" is written as "([^"]*)"$`, s.writeClass)
+	sc.Step(`^the model "([^"]*)" is written with "([^"]*)" over "([^"]*)" certified "([^"]*)"$`, s.writeModel)
+	sc.Step(`^the model "([^"]*)" over "([^"]*)"$`, func(slug, chain string) { s.writeModel(slug, slug, chain, "yes") })
+	sc.Step(`^the model "([^"]*)" is another pool of "([^"]*)" over "([^"]*)"$`, func(slug, exact, chain string) {
+		s.writeModel(slug, exact, chain, "yes")
+	})
+	sc.Step(`^(\d+) models in a row of (\d+) deployments each$`, s.row)
+	sc.Step(`^"([^"]*)" has its own chain for "([^"]*)" over "([^"]*)"$`, s.ownChain)
+	sc.Step(`^the rule for "([^"]*)" is "([^"]*)"$`, s.addRule)
+	sc.Step(`^the alias "([^"]*)" is pinned to "([^"]*)"$`, s.addPin)
+	sc.Step(`^the policy of "([^"]*)" allows (\d+) attempts$`, func(slug string, n int) {
+		s.policy(slug, func(p *catalog.Policy) { p.MaxAttempts = n })
+	})
+	sc.Step(`^the policy of "([^"]*)" keeps to its model$`, func(slug string) {
+		s.policy(slug, func(p *catalog.Policy) { p.SameModelOnly = true })
+	})
+	sc.Step(`^the rungs are "([^"]*)"$`, s.rungsAre)
+	sc.Step(`^(\d+) rungs were examined$`, s.examined)
+	sc.Step(`^the attempts that each rung's policy allows are "([^"]*)"$`, s.attemptsAllowed)
 	sc.Step(`^the default priority of "([^"]*)" is "([^"]*)"$`, func(class, want string) error {
 		return same("priority", want, string(catalog.DefaultPriority(class)))
 	})
@@ -116,9 +138,180 @@ func (s *namesScene) degrade(want string) error { return same("degraded", want, 
 
 func (s *namesScene) writeRule(chain string) {
 	s.objects.Tenants[0].RoutingRules = []catalog.RoutingRule{{Match: "x", Chain: words(chain)}}
-	var reasons []string
+	s.problems()
+}
+
+func (s *namesScene) sees(tenant, want string) error {
+	key := catalog.Key{Tenant: tenant}
+	if s.key != nil {
+		key.Class, key.Models = s.key.Class, s.key.Models
+	}
+	got := "none"
+	var names []string
+	for _, m := range catalog.NewSnapshot(s.objects).Visible(&key) {
+		names = append(names, m.Slug)
+	}
+	if len(names) > 0 {
+		got = strings.Join(names, ", ")
+	}
+	return same("visible", want, got)
+}
+
+// problems keeps what is wrong with the configuration, "nothing" for nothing.
+func (s *namesScene) problems() {
+	reasons := []string{}
 	for _, p := range catalog.Validate(s.objects) {
-		reasons = append(reasons, p.Reason)
+		reasons = append(reasons, p.Path+": "+p.Reason)
+	}
+	if len(reasons) == 0 {
+		reasons = []string{"nothing"}
 	}
 	s.err = errors.New(strings.Join(reasons, "; "))
+}
+
+func (s *namesScene) writeClass(name, chain string) {
+	s.objects.Classes = slices.DeleteFunc(slices.Clone(s.objects.Classes), func(c catalog.Class) bool { return c.Name == name })
+	s.objects.Classes = append(s.objects.Classes, catalog.Class{Name: name, Chain: words(chain)})
+	s.problems()
+}
+
+// rungsNamed reads a chain: "a1, ->B, own!" are a deployment, a reference and a
+// connection, "a to b" a range that ends in numbers, "x & ->B" one rung with two
+// targets and "nothing" one without any. Deployments that are not there are made, but
+// for "nobody".
+func (s *namesScene) rungsNamed(chain string) []catalog.Rung {
+	var list []catalog.Rung
+	for _, text := range words(chain) {
+		if first, last, ok := strings.Cut(text, " to "); ok {
+			prefix, _, _ := strings.Cut(first, "@")
+			var n int
+			_, _ = fmt.Sscanf(last, prefix+"@%d", &n)
+			for i := range n + 1 {
+				list = append(list, catalog.Rung{Deployment: fmt.Sprintf("%s@%d", prefix, i)})
+			}
+			continue
+		}
+		var rung catalog.Rung
+		for target := range strings.SplitSeq(text, " & ") {
+			if model, ok := strings.CutPrefix(target, "->"); ok {
+				rung.Model = model
+			} else if own, ok := strings.CutSuffix(target, "!"); ok {
+				rung.Connection = own
+			} else if target != "nothing" {
+				rung.Deployment = target
+				s.deployment(target)
+			}
+		}
+		list = append(list, rung)
+	}
+	return list
+}
+
+func (s *namesScene) deployment(id string) {
+	there := slices.ContainsFunc(s.objects.Deployments, func(d catalog.Deployment) bool { return d.ID == id })
+	if id != "nobody" && !there {
+		s.objects.Deployments = append(slices.Clone(s.objects.Deployments), catalog.Deployment{ID: id, Provider: "east", UpstreamModel: id})
+	}
+}
+
+func certification(word string) *catalog.Equivalence {
+	e := &catalog.Equivalence{CertifiedBy: "ops", On: "2026-11-01", Evidence: "sha256:00"}
+	switch word {
+	case "no":
+		return nil
+	case "by nobody":
+		e.CertifiedBy = ""
+	case "undated":
+		e.On = "yesterday"
+	case "unproved":
+		e.Evidence = ""
+	}
+	return e
+}
+
+func (s *namesScene) writeModel(slug, exact, chain, certified string) {
+	s.objects.Models = append(slices.Clone(s.objects.Models), catalog.Model{
+		Slug: slug, ExactModel: exact, Chain: s.rungsNamed(chain), Equivalence: certification(certified),
+	})
+	s.problems()
+}
+
+func (s *namesScene) row(models, width int) {
+	for i := range models {
+		slug := fmt.Sprintf("row%02d", i)
+		m := catalog.Model{Slug: slug, ExactModel: slug, Equivalence: certification("yes")}
+		for j := range width {
+			d := fmt.Sprintf("%s@%d", slug, j)
+			s.deployment(d)
+			m.Chain = append(m.Chain, catalog.Rung{Deployment: d})
+		}
+		if i+1 < models {
+			m.Chain = append(m.Chain, catalog.Rung{Model: fmt.Sprintf("row%02d", i+1)})
+		}
+		s.objects.Models = append(s.objects.Models, m)
+	}
+}
+
+func (s *namesScene) ownChain(tenant, model, chain string) {
+	s.objects.Tenants = slices.Clone(s.objects.Tenants)
+	for i := range s.objects.Tenants {
+		if s.objects.Tenants[i].ID == tenant {
+			s.objects.Tenants[i].Chains = []catalog.TenantChain{{Model: model, Chain: s.rungsNamed(chain)}}
+		}
+	}
+	s.problems()
+}
+
+func (s *namesScene) addRule(match, chain string) {
+	t := &s.objects.Tenants[0]
+	t.RoutingRules = append(slices.Clone(t.RoutingRules), catalog.RoutingRule{Match: match, Chain: words(chain)})
+}
+
+func (s *namesScene) addPin(alias, model string) {
+	t := &s.objects.Tenants[0]
+	t.Aliases = append(slices.Clone(t.Aliases), catalog.Alias{Name: alias, Pin: model})
+}
+
+func (s *namesScene) policy(slug string, edit func(*catalog.Policy)) {
+	s.objects.Models = slices.Clone(s.objects.Models)
+	for i := range s.objects.Models {
+		if s.objects.Models[i].Slug == slug {
+			edit(&s.objects.Models[i].Policy)
+		}
+	}
+}
+
+// rungsAre lists every rung of the plan in order, with its skip.
+func (s *namesScene) rungsAre(want string) error {
+	if s.err != nil {
+		return s.err
+	}
+	var got []string
+	for _, stage := range s.plan.Stages {
+		for _, r := range stage.Rungs {
+			got = append(got, strings.TrimSpace(r.Rung.Deployment+r.Rung.Model+" "+r.Skip))
+		}
+	}
+	return same("rungs", want, strings.Join(got, ", "))
+}
+
+// examined counts references too, which are followed and no rungs of the plan.
+func (s *namesScene) examined(want int) error {
+	n := 0
+	for _, stage := range s.plan.Stages {
+		for _, r := range stage.Rungs {
+			n = max(n, r.Index+1)
+		}
+	}
+	return errors.Join(s.err, same("rungs", want, n))
+}
+
+func (s *namesScene) attemptsAllowed(want string) error {
+	var got []string
+	for _, stage := range s.plan.Stages {
+		for range stage.Rungs {
+			got = append(got, strconv.Itoa(stage.Policy.MaxAttempts))
+		}
+	}
+	return errors.Join(s.err, same("attempts", want, strings.Join(got, ", ")))
 }

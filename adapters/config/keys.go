@@ -21,6 +21,9 @@ type KeyRequest struct {
 	// Class or Models confine the key; empty does not (N13).
 	Class  string
 	Models []string
+	// ReplyModel is what the model field of its replies holds; empty leaves it to the
+	// organization (N23).
+	ReplyModel catalog.ReplyModel
 	// ExpiresAt is the zero time for a key that does not expire.
 	ExpiresAt time.Time
 }
@@ -53,7 +56,7 @@ func CreateKey(ctx context.Context, log Log, want KeyRequest, random io.Reader, 
 	if err != nil {
 		return catalog.Key{}, "", err
 	}
-	key.Class, key.Models = want.Class, want.Models
+	key.Class, key.Models, key.ReplyModel = want.Class, want.Models, want.ReplyModel
 	created := write(catalog.KeyStream(key.ID), 0, by, now, catalog.KeyCreated{Key: key})
 	if _, err := log.AppendAll(ctx, []eventstore.Append{created}); err != nil {
 		return catalog.Key{}, "", stale(err)

@@ -205,6 +205,7 @@ func drawPolicy(t *rapid.T) catalog.Policy {
 		LostAnswer:        rapid.SampledFrom([]catalog.LostAnswer{"", catalog.Continue, catalog.StopLost}).Draw(t, "lost"),
 		FailoverOnRefusal: rapid.Bool().Draw(t, "refusal"),
 		MaxAttempts:       rapid.IntRange(0, 8).Draw(t, "attempts"),
+		SameModelOnly:     rapid.Bool().Draw(t, "same model"),
 	}
 	if rapid.Bool().Draw(t, "threshold") {
 		p.ThrottleCacheThreshold = new(float64(rapid.IntRange(0, 100).Draw(t, "percent")) / 100)
@@ -220,6 +221,7 @@ func drawPolicy(t *rapid.T) catalog.Policy {
 
 func drawTenant(t *rapid.T, id string) catalog.Tenant {
 	tenant := catalog.Tenant{ID: id, SurchargeFallback: rapid.Bool().Draw(t, "surcharge")}
+	tenant.ReplyModel = rapid.SampledFrom([]catalog.ReplyModel{"", catalog.ReplyRequested, catalog.ReplyCanonical}).Draw(t, "reply model")
 	tenant.Retention.Responses = rapid.Bool().Draw(t, "retention")
 	if rapid.Bool().Draw(t, "alias") {
 		tenant.Aliases = []catalog.Alias{{Name: "fast", ProviderPreference: []string{"z", "a"}, CostTier: catalog.Best}}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
+	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/neutral"
 	"github.com/sluice-gateway/sluice/domain/request"
@@ -128,7 +129,11 @@ func (a *answer) whole(ctx context.Context) (walk.Move, *Outcome) {
 }
 
 func (w *walker) replyMeta() dialect.Meta {
-	return dialect.Meta{RequestID: w.id, Model: w.req.Model, InputTokens: w.inputTokens}
+	meta := dialect.Meta{RequestID: w.id, Model: w.req.Model, InputTokens: w.inputTokens}
+	if w.in.Snapshot.ReplyModel(w.in.Key) == catalog.ReplyCanonical {
+		meta.Model = w.facts.CanonicalModel
+	}
+	return meta
 }
 
 // encode says a chunk in the caller's dialect; one that cannot be said is a bad

@@ -49,6 +49,7 @@ func newKeysCreate() *cobra.Command {
 	scopes := cmd.Flags().StringSlice("scope", nil, "what the key may do: "+scopeNames())
 	class := cmd.Flags().String("class", "", "confine the key to this traffic class")
 	models := cmd.Flags().StringSlice("model", nil, "confine the key to these models or aliases")
+	replyModel := cmd.Flags().String("reply-model", "", "what the model field of replies holds: requested or canonical (default: the organization's)")
 	expires := cmd.Flags().String("expires", "", "when it ends: a time (2027-01-31, 2027-01-31T12:00:00Z) or from now (720h)")
 	cmd.RunE = running(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		now := time.Now()
@@ -58,6 +59,11 @@ func newKeysCreate() *cobra.Command {
 		}
 		if *class != "" && len(*models) > 0 {
 			return usagef("a key is confined to a class or to models, not both")
+		}
+		switch want.ReplyModel = catalog.ReplyModel(*replyModel); want.ReplyModel {
+		case "", catalog.ReplyRequested, catalog.ReplyCanonical:
+		default:
+			return usagef("--reply-model is requested or canonical")
 		}
 		want.Class, want.Models = *class, *models
 		return withLog(ctx, func(ctx context.Context, log *eventstore.Store) error {

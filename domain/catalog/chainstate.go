@@ -54,8 +54,12 @@ func JudgeChain(o Objects, tenant, model string, chain []Rung, held func(p *Prov
 
 func unusable(o Objects, tenant, model string, r Rung, held func(*Provider, string) bool) string {
 	if r.Model != "" {
-		if _, ok := find(o.Models, ObjectID{Kind: KindModel, Name: r.Model}); !ok {
+		next, ok := find(o.Models, ObjectID{Kind: KindModel, Name: r.Model})
+		if !ok {
 			return unusableUnresolved
+		}
+		if m, ok := find(o.Models, ObjectID{Kind: KindModel, Name: model}); ok && tenant != "" && m.keepsTo(&next) {
+			return SkipNotSameModel
 		}
 		return ""
 	}

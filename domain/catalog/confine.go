@@ -33,3 +33,31 @@ func confine(ask Ask) (Ask, error) {
 	}
 	return ask, nil
 }
+
+// Visible lists the names that a key may ask for, sorted (N13). A key that is confined
+// to a class has no other name than the class; one with a list has the names of it
+// that lead somewhere. The slice is read-only.
+func (s *Snapshot) Visible(key *Key) []ModelInfo {
+	switch {
+	case key.Class != "":
+		if s.chainOfClass(key.Class) == nil {
+			return nil
+		}
+		return []ModelInfo{{Slug: ClassPrefix + key.Class, Since: key.CreatedAt}}
+	case len(key.Models) == 0:
+		return s.Models(key.Tenant)
+	}
+	names := s.names[key.Tenant]
+	if names == nil {
+		return nil
+	}
+	var list []ModelInfo
+	for _, name := range set(key.Models) {
+		if i, ok := slices.BinarySearchFunc(s.infos, name, func(m ModelInfo, slug string) int { return strings.Compare(m.Slug, slug) }); ok {
+			list = append(list, s.infos[i])
+		} else if names.rules[name] != nil || names.aliases[name] != nil {
+			list = append(list, ModelInfo{Slug: name, Since: key.CreatedAt})
+		}
+	}
+	return list
+}

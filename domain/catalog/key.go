@@ -75,5 +75,17 @@ func (k *Key) Usable(now time.Time) bool {
 	return k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt)
 }
 
+// ReplyModel is what the model field of the key's replies holds: by the key, else by
+// its organization (N23).
+func (s *Snapshot) ReplyModel(key *Key) ReplyModel {
+	if key.ReplyModel != "" {
+		return key.ReplyModel
+	}
+	if t := s.tenants[key.Tenant]; t != nil && t.ReplyModel != "" {
+		return t.ReplyModel
+	}
+	return ReplyRequested
+}
+
 // May reports whether the key has the scope.
 func (k *Key) May(scope Scope) bool { return slices.Contains(k.Scopes, scope) }

@@ -170,7 +170,11 @@ type Policy struct {
 	FailoverOnRefusal      bool            `json:"failover_on_refusal,omitempty"`
 	LostAnswer             LostAnswer      `json:"lost_answer,omitempty"`
 	MaxAttempts            int             `json:"max_attempts,omitempty"`
-	Circuit                *CircuitPolicy  `json:"circuit,omitempty"`
+	// SameModelOnly keeps requests for the model to its exact model, whatever chains and
+	// rules organizations write. The operator's own chains and classes may still leave
+	// it (N22).
+	SameModelOnly bool           `json:"same_model_only,omitempty"`
+	Circuit       *CircuitPolicy `json:"circuit,omitempty"`
 }
 
 // FailoverMode says what a throttle does (T1-T3).
@@ -222,8 +226,20 @@ type Tenant struct {
 	Promotions        []Promotion   `json:"promotions,omitempty"`
 	Webhooks          []Webhook     `json:"webhooks,omitempty"`
 	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
-	Retention         Retention     `json:"retention,omitzero"`
+	// ReplyModel is what the model field of replies holds, for keys that do not say (N23).
+	ReplyModel ReplyModel `json:"reply_model,omitempty"`
+	Retention  Retention  `json:"retention,omitzero"`
 }
+
+// ReplyModel is what the model field of a reply holds (N23).
+type ReplyModel string
+
+// ReplyRequested is the name that the caller asked for and the default;
+// ReplyCanonical is the slug of the model that answered.
+const (
+	ReplyRequested ReplyModel = "requested"
+	ReplyCanonical ReplyModel = "canonical"
+)
 
 // TenantChain is an organization's own chain for a model, in the place of the
 // operator's. Without one the operator's holds; an empty one is none (C4).
@@ -264,11 +280,13 @@ type Key struct {
 	Prefix string  `json:"prefix"`
 	Scopes []Scope `json:"scopes"`
 	// Class confines the key to one traffic class, Models to a list of names (N13).
-	Class     string    `json:"class,omitempty"`
-	Models    []string  `json:"models,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	Class  string   `json:"class,omitempty"`
+	Models []string `json:"models,omitempty"`
+	// ReplyModel is the key's own choice; empty leaves it to the organization (N23).
+	ReplyModel ReplyModel `json:"reply_model,omitempty"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  time.Time  `json:"expires_at,omitzero"`
+	RevokedAt  time.Time  `json:"revoked_at,omitzero"`
 }
 
 // Scope is what a key may do.

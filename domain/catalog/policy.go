@@ -53,6 +53,12 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
+// keepsTo reports whether requests for the model may not go on to next by an
+// organization's choice (N22). Another pool of the same exact model is no other model.
+func (m *Model) keepsTo(next *Model) bool {
+	return m.Policy.SameModelOnly && next.ExactModel != m.ExactModel
+}
+
 // Unit is what a budget counts.
 type Unit string
 

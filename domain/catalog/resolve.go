@@ -62,8 +62,8 @@ type Candidate struct {
 	// Deployment and Provider are nil when Skip is set.
 	Deployment *Deployment
 	Provider   *Provider
-	// Skip is why the rung cannot be called whatever else happens: SkipUnresolved
-	// or SkipModelAlreadyVisited. Empty: it can.
+	// Skip is why the rung cannot be called whatever else happens: SkipUnresolved,
+	// SkipModelAlreadyVisited or SkipNotSameModel. Empty: it can.
 	Skip string
 }
 
@@ -71,6 +71,7 @@ type Candidate struct {
 const (
 	SkipUnresolved          = "unresolved"
 	SkipModelAlreadyVisited = "model_already_visited"
+	SkipNotSameModel        = "not_same_model"
 )
 
 // Ask is what a request asks for by name.
@@ -103,16 +104,16 @@ func (s *Snapshot) Resolve(ask Ask) (Plan, error) {
 		return s.resolveClass(ask, ask.Class, tenant)
 	}
 	if chain, ok := tenant.rules[ask.Name]; ok {
-		return s.resolveChain(ask, chain, tenant)
+		return s.resolveChain(ask, chain, tenant, true)
 	}
 	if model, ok := s.models[ask.Name]; ok {
-		return s.plan(ask, []position{{model: model}}, tenant)
+		return s.plan(ask, []position{{model: model}}, tenant, false)
 	}
 	if model, ok := tenant.aliases[ask.Name]; ok {
 		if model == nil {
 			return Plan{}, &AliasError{Name: ask.Name}
 		}
-		return s.plan(ask, []position{{model: model}}, tenant)
+		return s.plan(ask, []position{{model: model}}, tenant, false)
 	}
 	if class, ok := s.classNamed(ask.Name); ok {
 		return s.resolveClass(ask, class, tenant)
@@ -137,7 +138,7 @@ func (s *Snapshot) resolveClass(ask Ask, class string, tenant *tenantNames) (Pla
 	if chain == nil {
 		return Plan{}, &ClassError{Class: class}
 	}
-	plan, err := s.resolveChain(ask, chain, tenant)
+	plan, err := s.resolveChain(ask, chain, tenant, false)
 	plan.Class = class
 	return plan, err
 }
@@ -152,7 +153,7 @@ type position struct {
 // resolveChain resolves each position to a model or an alias's model. A name inside
 // a rule's chain never means a rule again, so a rule's own name does not recurse
 // (N7).
-func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames) (Plan, error) {
+func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames, theirs bool) (Plan, error) {
 	var positions []position
 	for _, name := range chain {
 		model := s.models[name]
@@ -161,29 +162,38 @@ func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames) (P
 		}
 		positions = append(positions, position{model: model, name: name})
 	}
-	return s.plan(ask, positions, tenant)
+	return s.plan(ask, positions, tenant, theirs)
 }
 
 // plan lays positions out as stages. A position that resolves to nothing is a skip,
-// and a chain of which nothing is left is not found.
-func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames) (Plan, error) {
+// and a chain of which nothing is left is not found. theirs says that the chain of
+// names is the organization's own: it cannot lead away from a model that the operator
+// keeps to itself (N22).
+func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames, theirs bool) (Plan, error) {
 	plan := Plan{RequestedModel: ask.Name}
 	x := expansion{snapshot: s, own: tenant.own, connections: tenant.connections, visited: map[string]bool{}}
+	var root *Model
 	for i, p := range positions {
 		x.position, x.root = i, p.model
+		var err error
 		switch {
 		case p.model == nil:
-			x.unresolved(p.name)
-			continue
-		case plan.CanonicalModel == "":
-			plan.CanonicalModel = p.model.Slug
+			err = x.lone(&Model{Slug: p.name}, SkipUnresolved)
+		case x.visited[p.model.Slug]:
+			err = x.lone(p.model, SkipModelAlreadyVisited)
+		case root != nil && root.keepsTo(p.model):
+			err = x.lone(p.model, SkipNotSameModel)
+		default:
+			err = x.follow(p.model)
 		}
-		if x.visited[p.model.Slug] {
-			x.repeated(p.model)
-			continue
-		}
-		if err := x.follow(p.model); err != nil {
+		if err != nil {
 			return Plan{}, err
+		}
+		if plan.CanonicalModel == "" && p.model != nil {
+			plan.CanonicalModel = p.model.Slug
+			if theirs {
+				root = p.model
+			}
 		}
 	}
 	if plan.CanonicalModel == "" {
@@ -221,7 +231,8 @@ type expansion struct {
 }
 
 func (x *expansion) expand(m *Model) error {
-	if own := x.own[m.Slug]; own != nil {
+	own := x.own[m.Slug]
+	if own != nil {
 		m = own
 	}
 	var rungs []Candidate
@@ -246,6 +257,8 @@ func (x *expansion) expand(m *Model) error {
 			candidate.Skip = SkipUnresolved
 		case x.visited[next.Slug]:
 			candidate.Skip = SkipModelAlreadyVisited
+		case own != nil && m.keepsTo(next):
+			candidate.Skip = SkipNotSameModel
 		}
 		if candidate.Skip != "" {
 			rungs = append(rungs, candidate)
@@ -307,18 +320,16 @@ func (x *expansion) connect(c Candidate, m *Model) Candidate {
 	return c
 }
 
-// unresolved records a position of a chain that names nothing (N7).
-func (x *expansion) unresolved(name string) {
-	x.lone(&Model{Slug: name}, SkipUnresolved)
-}
-
-// repeated records a position whose model the plan has already (N17).
-func (x *expansion) repeated(m *Model) { x.lone(m, SkipModelAlreadyVisited) }
-
-func (x *expansion) lone(m *Model, skip string) {
+// lone records a position that cannot be followed: it names nothing (N7), a model that
+// the plan has already (N17), or one that may not take the root's place (N22).
+func (x *expansion) lone(m *Model, skip string) error {
+	if x.rungs == MaxRungs {
+		return &ExpansionError{Model: m.Slug, Bound: "rungs", Limit: MaxRungs}
+	}
 	c := Candidate{Index: x.rungs, Rung: Rung{Model: m.Slug}, Skip: skip}
 	x.rungs++
 	x.stages = append(x.stages, Stage{Model: m, Position: x.position, Rungs: []Candidate{c}})
+	return nil
 }
 
 func (x *expansion) add(m *Model, rungs []Candidate) {

@@ -28,6 +28,8 @@ type Snapshot struct {
 	classes     map[string][]string
 	tiers       map[string]float64
 	names       map[string]*tenantNames
+	// defaults are what the default aliases stand for.
+	defaults    map[string]*Model
 	keys        map[string]*Key
 	infos       []ModelInfo
 	credentials map[CredentialOf]StoredCredential
@@ -111,15 +113,15 @@ func newSnapshot(o Objects) *Snapshot {
 // nameTenants works out what every tenant's names stand for. The default aliases
 // are the same for all and resolved once.
 func (s *Snapshot) nameTenants() {
-	defaults := map[string]*Model{}
+	s.defaults = map[string]*Model{}
 	for _, a := range DefaultAliases() {
-		defaults[a.Name] = s.fit(a)
+		s.defaults[a.Name] = s.fit(a)
 	}
 	for i := range s.objects.Tenants {
 		t := &s.objects.Tenants[i]
-		names := &tenantNames{aliases: defaults}
+		names := &tenantNames{aliases: s.defaults}
 		if len(t.Aliases) > 0 {
-			names.aliases = maps.Clone(defaults)
+			names.aliases = maps.Clone(s.defaults)
 			for _, a := range t.Aliases {
 				names.aliases[a.Name] = s.fit(a)
 			}

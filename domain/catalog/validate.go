@@ -74,8 +74,7 @@ func Validate(o Objects) []Problem {
 	}
 	v.webhooks("webhooks", "", o.Webhooks)
 	if len(v.problems) == 0 {
-		v.expansions(o)
-		v.repetitions(o)
+		v.whole(o)
 	}
 	return v.problems
 }

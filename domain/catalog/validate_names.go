@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -121,26 +120,6 @@ func (v *validation) reference(path string, m Model, model string, direct, refer
 	}
 }
 
-// expansions refuses what would be an error for every request (N18).
-func (v *validation) expansions(o Objects) {
-	snapshot := newSnapshot(o)
-	check := func(path string, m *Model, own map[string]*Model) {
-		if _, err := snapshot.expand(m, own); err != nil {
-			var bound *ExpansionError
-			errors.As(err, &bound)
-			v.fail(path+".chain", "with everything it refers to it has more than %d %s", bound.Limit, bound.Bound)
-		}
-	}
-	for i := range o.Models {
-		check(at("models", i), &o.Models[i], nil)
-	}
-	for i, t := range o.Tenants {
-		for j, c := range t.Chains {
-			check(at("tenants", i)+"."+at("chains", j), snapshot.models[c.Model], snapshot.names[t.ID].own)
-		}
-	}
-}
-
 func (v *validation) policy(path string, p Policy) {
 	oneOf(v, path+".failover_mode", p.FailoverMode, MaximizeCache, MaximizeAvailability, MaximizeCacheAffinity)
 	v.fraction(path+".throttle_cache_threshold", p.ThrottleCacheThreshold, 1)
@@ -179,30 +158,11 @@ func (v *validation) names(path string, chain []string) {
 	}
 }
 
-// repetitions refuses chains of which two neighbouring positions resolve to the same
-// model: the second could only repeat the first (N8). What an alias stands for is
-// known only now, when all objects are.
-func (v *validation) repetitions(o Objects) {
-	snap := newSnapshot(o)
-	check := func(path string, chain []string, names *tenantNames) {
-		if i := snap.repeats(chain, names); i >= 0 {
-			v.fail(fmt.Sprintf("%s[%d]", path, i), "resolves to the same model as the position before it")
-		}
-	}
-	for i, c := range o.Classes {
-		check(at("classes", i)+".chain", c.Chain, &tenantNames{})
-	}
-	for i, t := range o.Tenants {
-		for j, r := range t.RoutingRules {
-			check(at("tenants", i)+"."+at("routing_rules", j)+".chain", r.Chain, snap.names[t.ID])
-		}
-	}
-}
-
 func (v *validation) tenant(path string, t Tenant, seen map[string]bool) {
 	v.id(path+".id", t.ID)
 	v.once(path+".id", "tenant", t.ID, seen)
 	v.tierOf(path+".tier", t.Tier)
+	oneOf(v, path+".reply_model", t.ReplyModel, ReplyRequested, ReplyCanonical)
 	v.tierOf(path+".system_tier", t.SystemTier)
 	if n := max(len(t.Aliases), len(t.RoutingRules), len(t.Budgets), len(t.Connections), len(t.Chains), len(t.Promotions)); n > maxPerTenant {
 		v.fail(path, "has more than %d aliases, rules, budgets, connections, chains or promotions", maxPerTenant)

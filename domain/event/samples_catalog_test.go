@@ -57,7 +57,7 @@ var catalogSamples = []Event{
 		ThrottleRedial: &catalog.ThrottleRedial{
 			MaxRetries: 3, BaseDelay: catalog.Duration(500 * time.Millisecond), MaxDelay: catalog.Duration(8 * time.Second),
 		},
-		FailoverOnRefusal: true, LostAnswer: catalog.StopLost, MaxAttempts: 8,
+		FailoverOnRefusal: true, LostAnswer: catalog.StopLost, MaxAttempts: 8, SameModelOnly: true,
 		Circuit: &catalog.CircuitPolicy{
 			FailuresToOpen: 5, Window: catalog.Duration(30 * time.Second), OpenFor: catalog.Duration(time.Minute),
 		},
@@ -74,7 +74,7 @@ var catalogSamples = []Event{
 	catalog.TierDefined{Tier: catalog.Tier{Name: "gold", Weight: 2.5}},
 	catalog.TierRemoved{Tier: "gold"},
 	catalog.TenantDefined{Tenant: catalog.Tenant{
-		ID: "acme", Tier: "standard", SystemTier: "gold", SurchargeFallback: true, Retention: catalog.Retention{Responses: true},
+		ID: "acme", Tier: "standard", SystemTier: "gold", ReplyModel: catalog.ReplyCanonical, SurchargeFallback: true, Retention: catalog.Retention{Responses: true},
 	}},
 	catalog.TenantRemoved{Tenant: "acme"},
 	catalog.AliasDegraded{Tenant: "acme", Name: "summarise"},
@@ -93,7 +93,7 @@ var catalogSamples = []Event{
 	catalog.KeyCreated{Key: catalog.Key{
 		ID: "0193e8f0-0000-7000-8000-000000000001", Tenant: "acme",
 		Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", Prefix: "sk-sluice-a5a5a5",
-		Scopes: []catalog.Scope{catalog.ScopeInference, catalog.ScopeRead}, Class: "assistant", Models: []string{"fable-5"},
+		Scopes: []catalog.Scope{catalog.ScopeInference, catalog.ScopeRead}, Class: "assistant", Models: []string{"fable-5"}, ReplyModel: catalog.ReplyCanonical,
 		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
 		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 	}},

@@ -13,17 +13,18 @@ import (
 // shownKey is a key as it may be shown: never the hash, which could be tried
 // against guesses.
 type shownKey struct {
-	ID        string          `json:"id"`
-	Tenant    string          `json:"tenant"`
-	Prefix    string          `json:"prefix"`
-	Scopes    []catalog.Scope `json:"scopes"`
-	Class     string          `json:"class,omitempty"`
-	Models    []string        `json:"models,omitempty"`
-	State     string          `json:"state"`
-	CreatedAt time.Time       `json:"created_at"`
-	ExpiresAt time.Time       `json:"expires_at,omitzero"`
-	RevokedAt time.Time       `json:"revoked_at,omitzero"`
-	Revision  int64           `json:"revision"`
+	ID         string             `json:"id"`
+	Tenant     string             `json:"tenant"`
+	Prefix     string             `json:"prefix"`
+	Scopes     []catalog.Scope    `json:"scopes"`
+	Class      string             `json:"class,omitempty"`
+	Models     []string           `json:"models,omitempty"`
+	ReplyModel catalog.ReplyModel `json:"reply_model,omitempty"`
+	State      string             `json:"state"`
+	CreatedAt  time.Time          `json:"created_at"`
+	ExpiresAt  time.Time          `json:"expires_at,omitzero"`
+	RevokedAt  time.Time          `json:"revoked_at,omitzero"`
+	Revision   int64              `json:"revision"`
 }
 
 func (a *API) shown(k catalog.Key, revision int64) shownKey {
@@ -35,7 +36,7 @@ func (a *API) shown(k catalog.Key, revision int64) shownKey {
 		state = "expired"
 	}
 	return shownKey{
-		ID: k.ID, Tenant: k.Tenant, Prefix: k.Prefix, Scopes: k.Scopes, Class: k.Class, Models: k.Models, State: state,
+		ID: k.ID, Tenant: k.Tenant, Prefix: k.Prefix, Scopes: k.Scopes, Class: k.Class, Models: k.Models, ReplyModel: k.ReplyModel, State: state,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, Revision: revision,
 	}
 }
@@ -45,6 +46,8 @@ type keyBody struct {
 	Scopes []catalog.Scope `json:"scopes"`
 	Class  string          `json:"class"`
 	Models []string        `json:"models"`
+	// ReplyModel is requested or canonical (N23).
+	ReplyModel catalog.ReplyModel `json:"reply_model"`
 	// ExpiresAt is a time as RFC 3339 writes it.
 	ExpiresAt string `json:"expires_at"`
 }
@@ -52,7 +55,7 @@ type keyBody struct {
 // createKey makes a key and shows it, once: the body of this reply is the only
 // place where it ever stands.
 func (a *API) createKey(ctx context.Context, c *call) *edge.Reply {
-	want, err := keyRequest(c)
+	want, err := a.keyRequest(c)
 	if err != nil {
 		return a.refuse(err)
 	}
@@ -70,7 +73,7 @@ func (a *API) createKey(ctx context.Context, c *call) *edge.Reply {
 	return reply
 }
 
-func keyRequest(c *call) (config.KeyRequest, error) {
+func (a *API) keyRequest(c *call) (config.KeyRequest, error) {
 	want := config.KeyRequest{Tenant: c.Params["tenant"]}
 	var sent keyBody
 	if len(c.Body) > 0 {
@@ -82,11 +85,16 @@ func keyRequest(c *call) (config.KeyRequest, error) {
 			return want, err
 		}
 	}
-	want.Scopes, want.Class, want.Models = sent.Scopes, sent.Class, sent.Models
+	want.Scopes, want.Class, want.Models, want.ReplyModel = sent.Scopes, sent.Class, sent.Models, sent.ReplyModel
 	for _, s := range sent.Scopes {
 		if !known(s) {
 			return want, badField("scopes", "a scope is one of inference, read and admin")
 		}
+	}
+	switch sent.ReplyModel {
+	case "", catalog.ReplyRequested, catalog.ReplyCanonical:
+	default:
+		return want, badField("reply_model", "is requested or canonical")
 	}
 	if sent.Class != "" && len(sent.Models) > 0 {
 		return want, badField("models", "a key is confined to a class or to models, not both")
@@ -95,6 +103,9 @@ func keyRequest(c *call) (config.KeyRequest, error) {
 		at, err := time.Parse(time.RFC3339, sent.ExpiresAt)
 		if err != nil {
 			return want, badField("expires_at", "must be a time such as 2027-01-31T12:00:00Z")
+		}
+		if !at.After(a.Now()) {
+			return want, badField("expires_at", "is in the past")
 		}
 		want.ExpiresAt = at
 	}

@@ -50,6 +50,9 @@ func TestInvalidEdits_C2_C7(t *testing.T) {
 		{"PUT", "/classes/x/chain", "1", `{"chain":["b"],"revision":2}`, "revision", "not the one in If-Match"},
 		{"POST", "/tenants/acme/keys", "", `{"scopes":["fly"]}`, "scopes", "one of inference"},
 		{"POST", "/tenants/acme/keys", "", `{"class":"vision","models":["b"]}`, "models", "not both"},
+		{"POST", "/tenants/acme/keys", "", `{"expires_at":"2020-01-01T00:00:00Z"}`, "expires_at", "in the past"},
+		{"POST", "/tenants/acme/keys", "", `{"reply_model":"mine"}`, "reply_model", "requested or canonical"},
+		{"PUT", "/tenants/acme", `"2"`, `{"reply_model":"mine"}`, "reply_model", "none of requested, canonical"},
 		{"POST", "/tenants/acme/keys", "", `{"expires_at":"soon"}`, "expires_at", "must be a time"},
 	} {
 		a := do(t, s, http.StatusBadRequest, c.method, c.path, c.ifMatch, c.body)

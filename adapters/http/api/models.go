@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
@@ -32,7 +31,7 @@ func wantsAnthropic(h http.Header) bool { return h.Get("Anthropic-Version") != "
 
 // listModels is GET /v1/models: what the key may use, by name.
 func (a *API) listModels(_ context.Context, c *call) *edge.Reply {
-	models := visible(c)
+	models := c.snapshot.Visible(c.key)
 	if wantsAnthropic(c.Header) {
 		list := make([]anthropicModel, len(models))
 		for i, m := range models {
@@ -51,22 +50,11 @@ func (a *API) listModels(_ context.Context, c *call) *edge.Reply {
 	return writeJSON(map[string]any{"object": "list", "data": list})
 }
 
-// visible are the models that the key may use (N13).
-func visible(c *call) []catalog.ModelInfo {
-	models := c.snapshot.Models(c.key.Tenant)
-	if len(c.key.Models) == 0 {
-		return models
-	}
-	return slices.DeleteFunc(slices.Clone(models), func(m catalog.ModelInfo) bool {
-		return !slices.Contains(c.key.Models, m.Slug)
-	})
-}
-
 // getModel is GET /v1/models/{id}. A model that the key may not see and one that
 // does not exist are the same answer.
 func (a *API) getModel(_ context.Context, c *call) *edge.Reply {
 	id := c.Params["id"]
-	for _, m := range visible(c) {
+	for _, m := range c.snapshot.Visible(c.key) {
 		if m.Slug != id {
 			continue
 		}
