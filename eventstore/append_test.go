@@ -25,8 +25,8 @@ func TestAppendedEventsAreReadAsWritten_E12(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Result{Position: 2, Version: 2}); result != want {
-		t.Fatalf("result %+v, want %+v", result, want)
+	if diff := cmp.Diff(Result{Position: 2, Version: 2}, result); diff != "" {
+		t.Fatal(diff)
 	}
 	got, err := s.ReadStream(t.Context(), stream, 1, 10)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-gateway/sluice/domain/budget"
 )
 
-// Counters reads a shard's counters as they are now; a counter nobody has written
-// reads zero. For display: decisions are made in the append.
+// Counters reads a shard's counters as they are now, trailing ones through their
+// window; a counter nobody has written reads zero. For display: decisions are made in the append.
 func (s *Store) Counters(ctx context.Context, shard int16, keys []budget.Key) (map[budget.Key]budget.Counter, error) {
 	counters := make(map[budget.Key]budget.Counter, len(keys))
 	names := make([]string, len(keys))
@@ -22,7 +22,11 @@ func (s *Store) Counters(ctx context.Context, shard int16, keys []budget.Key) (m
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: counters: %w", err)
 	}
-	return counters, scanCounters(rows, counters)
+	if err := scanCounters(rows, counters); err != nil {
+		return counters, err
+	}
+	_, err = readWindows(ctx, s.pool, shard, counters)
+	return counters, err
 }
 
 // scanCounters reads key, held, settled into a map and closes rows.

@@ -74,9 +74,15 @@ func decide(f facts, batch []*entry) verdict {
 func (d *decider) entry(e *entry) outcome {
 	rows, deltas, last := len(d.verdict.rows), len(d.verdict.deltas), d.verdict.last
 	results := make([]Result, len(e.appends))
+	// All checks of the call come before anything of it is taken (R10): what its first
+	// append takes must not refuse its second.
+	refusals := make([]*budget.Refusal, len(e.appends))
+	for i := range e.appends {
+		refusals[i] = budget.Decide(d.counters, e.appends[i].checks)
+	}
 	for i := range e.appends {
 		a := &e.appends[i]
-		result, stop, err := d.append(a)
+		result, stop, err := d.append(a, refusals[i])
 		results[i] = result
 		if err == nil && !stop {
 			continue
@@ -95,13 +101,12 @@ func (d *decider) entry(e *entry) outcome {
 }
 
 // append decides one append. stop says that a refusal leaves nothing to write.
-func (d *decider) append(a *pending) (result Result, stop bool, err error) {
+func (d *decider) append(a *pending, refusal *budget.Refusal) (result Result, stop bool, err error) {
 	version, err := d.version(a)
 	if err != nil {
 		return Result{}, false, err
 	}
 	events, body, deltas := a.events, a.body, a.deltas
-	refusal := budget.Decide(d.counters, a.checks)
 	if refusal != nil {
 		result.Refusal = refusal
 		if a.refuse == nil {
@@ -125,9 +130,30 @@ func (d *decider) append(a *pending) (result Result, stop bool, err error) {
 		position: result.Position, events: events, stream: a.stream,
 		version: result.Version, born: a.born, meta: a.meta, body: body,
 	})
+	before := d.asked(a.checks)
 	budget.Apply(d.counters, deltas)
+	budget.Open(d.counters, deltas, d.facts.recordedAt)
 	d.verdict.deltas = append(d.verdict.deltas, deltas...)
+	if refusal == nil {
+		result.Standings = budget.Standings(before, d.counters, a.checks)
+	}
 	return result, false, nil
+}
+
+// asked are the counters that checks ask about, as they are before the append takes
+// anything.
+func (d *decider) asked(checks []budget.Check) map[budget.Key]budget.Counter {
+	if len(checks) == 0 {
+		return nil
+	}
+	asked := make(map[budget.Key]budget.Counter, len(checks))
+	for _, c := range checks {
+		asked[c.Key] = d.counters[c.Key]
+		if c.HeldKey != "" {
+			asked[c.HeldKey] = d.counters[c.HeldKey]
+		}
+	}
+	return asked
 }
 
 // version is the stream's version before a, or *ConflictError. A version that was

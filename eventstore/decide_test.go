@@ -39,7 +39,8 @@ func (m *model) call(e *entry) (*model, outcome) {
 		}
 		events, deltas := int64(a.events), a.deltas
 		for _, c := range a.checks {
-			if at := next.counters[c.Key]; at.Held+at.Settled+c.Ask > c.Limit {
+			// On what was there before the call: it is checked whole (R10).
+			if at := m.counters[c.Key]; at.Held+at.Settled+c.Ask > c.Limit {
 				results[i].Refusal = &budget.Refusal{Check: c, Used: at.Held + at.Settled}
 				break
 			}
@@ -58,6 +59,11 @@ func (m *model) call(e *entry) (*model, outcome) {
 		for _, d := range deltas {
 			c := next.counters[d.Key]
 			next.counters[d.Key] = budget.Counter{Held: c.Held + d.Held, Settled: c.Settled + d.Settled}
+		}
+		for _, c := range a.checks {
+			if at := next.counters[c.Key]; results[i].Refusal == nil {
+				results[i].Standings = append(results[i].Standings, budget.Standing{Check: c, Used: at.Held + at.Settled})
+			}
 		}
 	}
 	return next, outcome{results: results}

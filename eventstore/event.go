@@ -67,6 +67,9 @@ type Result struct {
 	Position, Version int64
 	// Refusal is the check that failed, nil if all passed.
 	Refusal *budget.Refusal
+	// Standings are where the limits of the checks stand now, in their order; nil where
+	// one failed.
+	Standings []budget.Standing
 }
 
 // Recorded is an event read from the log.

@@ -271,6 +271,9 @@ func (l *lane) covered(e *entry, f facts) bool {
 			if _, read := f.counters[c.Key]; !read {
 				return false
 			}
+			if _, read := f.counters[c.HeldKey]; c.HeldKey != "" && !read {
+				return false
+			}
 		}
 	}
 	return true

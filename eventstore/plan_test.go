@@ -71,6 +71,12 @@ func TestHotReadsUseIndexesAndPrune_E7(t *testing.T) {
 			[]string{"Seq Scan", "Sort  ("},
 		},
 		{
+			"head with windows", sqlHeadWindows,
+			[]any{int16(0), []string{"a/requests/minute/trailing", "b/tokens/hour/trailing"}, []int64{60e6, 3660e6}},
+			[]string{"Index Scan Backward using log_batches_pkey", "Index Scan using budget_marks_pkey", "budget_counters_pkey"},
+			[]string{"Seq Scan"},
+		},
+		{
 			"counters", sqlCounters,
 			[]any{int16(0), []string{"a", "b"}},
 			[]string{"budget_counters_pkey"},

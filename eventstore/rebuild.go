@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -94,26 +95,21 @@ func (s *Store) CompareCounters(ctx context.Context, shard int16, effects Effect
 	if err != nil {
 		return Comparison{}, err
 	}
-	live := map[budget.Key]budget.Counter{}
+	var live, fold map[budget.Key]budget.Counter
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
 		if err := f.tail(ctx, s, tx); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, sqlLiveCounters, shard)
-		if err != nil {
-			return err
-		}
-		return scanCounters(rows, live)
+		live, fold, _, err = f.both(ctx, tx)
+		return err
 	})
 	if err != nil {
 		return Comparison{}, fmt.Errorf("eventstore: compare counters of shard %d: %w", shard, err)
 	}
 	c := Comparison{Fold: f.result(), LiveDigest: digestCounters(live)}
-	if c.LiveDigest != c.Fold.Digest {
-		c.Drifts = drifts(live, f.counters)
-		c.Drifts = c.Drifts[:min(len(c.Drifts), maxDrifts)]
-	}
+	c.Drifts = drifts(live, fold)
+	c.Drifts = c.Drifts[:min(len(c.Drifts), maxDrifts)]
 	return c, nil
 }
 
@@ -122,12 +118,29 @@ type counterFold struct {
 	shard    int16
 	effects  Effects
 	position int64
-	counters map[budget.Key]budget.Counter
+	book     *budget.Book
+}
+
+// both are the live counters and the fold's at one moment, trailing ones through their
+// window.
+func (f *counterFold) both(ctx context.Context, tx pgx.Tx) (live, fold map[budget.Key]budget.Counter, now time.Time, err error) {
+	live = map[budget.Key]budget.Counter{}
+	rows, err := tx.Query(ctx, sqlLiveCounters, f.shard)
+	if err != nil {
+		return nil, nil, now, err
+	}
+	if err := scanCounters(rows, live); err != nil {
+		return nil, nil, now, err
+	}
+	if now, err = readWindows(ctx, tx, f.shard, live); err != nil {
+		return nil, nil, now, err
+	}
+	return live, f.book.At(now), now, nil
 }
 
 // foldToTail folds until at most lockedTail events are left.
 func (s *Store) foldToTail(ctx context.Context, shard int16, effects Effects, progress func(position, head int64)) (*counterFold, error) {
-	f := &counterFold{shard: shard, effects: effects, counters: map[budget.Key]budget.Counter{}}
+	f := &counterFold{shard: shard, effects: effects, book: budget.NewBook()}
 	for range maxCatchUps {
 		head, err := s.Head(ctx, shard)
 		if err != nil {
@@ -156,7 +169,7 @@ func (f *counterFold) row(r *Row) error {
 		if err != nil {
 			return fmt.Errorf("position %d: %w", raw.Position, err)
 		}
-		budget.Apply(f.counters, deltas)
+		f.book.Apply(deltas, raw.RecordedAt)
 		f.position = raw.Position
 	}
 	return nil
@@ -172,34 +185,53 @@ func (f *counterFold) tail(ctx context.Context, s *Store, tx pgx.Tx) error {
 	return s.readRange(ctx, tx, f.shard, f.position, head, f.row)
 }
 
-// sqlSetCounters writes values, where a batch adds.
-const sqlSetCounters = `
+// sqlSetCounters writes values, where a batch adds; sqlSetMarks writes the marks of
+// counters whose old ones sqlDropMarks has taken away.
+const (
+	sqlSetCounters = `
 insert into budget_counters (shard, key, held, settled)
 select $1, c.key, c.held, c.settled from unnest($2::text[], $3::bigint[], $4::bigint[]) as c(key, held, settled)
 on conflict (shard, key) do update set held = excluded.held, settled = excluded.settled`
+	sqlDropMarks = `delete from budget_marks where shard = $1 and key = any($2)`
+	sqlSetMarks  = `
+insert into budget_marks (shard, key, at, settled)
+select $1, m.key, m.at, m.settled from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as m(key, at, settled)`
+)
 
 // replace writes the counters that differ, which are few or none: the lock is held.
+// Marks are written again for all whose window differs, and for those alone.
 func (f *counterFold) replace(ctx context.Context, tx pgx.Tx) error {
-	live := map[budget.Key]budget.Counter{}
-	rows, err := tx.Query(ctx, sqlLiveCounters, f.shard)
+	live, fold, now, err := f.both(ctx, tx)
 	if err != nil {
 		return err
 	}
-	if err := scanCounters(rows, live); err != nil {
-		return err
-	}
-	wrong := drifts(live, f.counters)
+	wrong := drifts(live, fold)
 	names, held, settled := make([]string, len(wrong)), make([]int64, len(wrong)), make([]int64, len(wrong))
+	var marked []string
+	var at []time.Time
+	var before []int64
 	for i, d := range wrong {
 		names[i], held[i], settled[i] = string(d.Key), d.Fold.Held, d.Fold.Settled
+		if _, ok := budget.WindowOf(d.Key); !ok {
+			continue
+		}
+		for _, m := range f.book.Marks(d.Key, now) {
+			marked, at, before = append(marked, string(d.Key)), append(at, m.At), append(before, m.Settled)
+		}
 	}
-	_, err = tx.Exec(ctx, sqlSetCounters, f.shard, names, held, settled)
+	if _, err := tx.Exec(ctx, sqlSetCounters, f.shard, names, held, settled); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, sqlDropMarks, f.shard, names); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, sqlSetMarks, f.shard, marked, at, before)
 	return err
 }
 
 func (f *counterFold) result() Rebuild {
-	r := Rebuild{Position: f.position, Digest: digestCounters(f.counters)}
-	for _, c := range f.counters {
+	r := Rebuild{Position: f.position, Digest: digestCounters(f.book.Counters)}
+	for _, c := range f.book.Counters {
 		if c != (budget.Counter{}) {
 			r.Counters++
 		}
@@ -211,7 +243,7 @@ func digestCounters(counters map[budget.Key]budget.Counter) string {
 	h := sha256.New()
 	for _, k := range slices.Sorted(maps.Keys(counters)) {
 		// A counter back at zero and one that never was are the same.
-		if c := counters[k]; c != (budget.Counter{}) {
+		if c := counters[k]; c.Held != 0 || c.Settled != 0 {
 			fmt.Fprintf(h, "%d %s %d %d\n", len(k), k, c.Held, c.Settled)
 		}
 	}

@@ -104,6 +104,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	s.rest.Go(func() { s.listen(restCtx) })
 	s.rest.Go(func() { s.nudge.run(restCtx, s.log) })
 	s.rest.Go(func() { s.upkeep(restCtx) })
+	s.rest.Go(func() { s.sweep(restCtx) })
 	return s, nil
 }
 

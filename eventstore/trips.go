@@ -25,11 +25,12 @@ import (
 const (
 	sqlLock = `select pg_advisory_xact_lock(1819502195, $1)`
 
-	// The clock is read after the lock: recorded_at follows the order of the log.
+	// The clock is read after the lock, and one that was set back is not believed:
+	// recorded_at follows the order of the log.
 	sqlHead = `
-select clock_timestamp(), coalesce(b.last_position, 0), coalesce(b.hash, decode(repeat('00', 32), 'hex'))
+select greatest(clock_timestamp(), b.recorded_at), coalesce(b.last_position, 0), coalesce(b.hash, decode(repeat('00', 32), 'hex'))
 from (values (1)) as always(row)
-left join (select last_position, hash from log_batches where shard = $1 order by last_position desc limit 1) b on true`
+left join (select last_position, hash, recorded_at from log_batches where shard = $1 order by last_position desc limit 1) b on true`
 
 	sqlCounters = `select key, held, settled from budget_counters where shard = $1 and key = any($2)`
 
@@ -46,7 +47,10 @@ left join lateral (
 	// The whole batch in one statement: each costs a portal, an executor and a
 	// snapshot, and small batches are mostly that. Counters come merged and in key
 	// order (R6).
-	sqlBatch = `
+	sqlBatch      = batchBegins + batchEnds
+	sqlBatchMarks = batchBegins + marksWritten + batchEnds
+
+	batchBegins = `
 with rows as (
     insert into log_events (shard, position, events, stream, version, born, recorded_at, meta, body)
     select $1, r.position, r.events, r.stream, r.version, r.born, $2, r.meta, r.body
@@ -56,7 +60,8 @@ with rows as (
     insert into budget_counters as c (shard, key, held, settled)
     select $1, d.key, d.held, d.settled from unnest($10::text[], $11::bigint[], $12::bigint[]) as d(key, held, settled)
     on conflict (shard, key) do update set held = c.held + excluded.held, settled = c.settled + excluded.settled
-)
+)`
+	batchEnds = `
 insert into log_batches (shard, first_position, last_position, hash_format, hash, recorded_at)
 values ($1, $13, $14, $15, $16, $2)`
 
@@ -85,8 +90,8 @@ set timezone = 'UTC';
 
 // statements are a connection's prepared statements.
 type statements struct {
-	begin, commit, rollback, lock, head, counters *pgconn.StatementDescription
-	versions, batch, barrier, lookup              *pgconn.StatementDescription
+	begin, commit, rollback, lock, head, headWindows, counters *pgconn.StatementDescription
+	versions, batch, batchMarks, barrier, lookup               *pgconn.StatementDescription
 }
 
 func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
@@ -102,9 +107,11 @@ func prepare(ctx context.Context, conn *pgconn.PgConn) (*statements, error) {
 		{"rollback", &s.rollback, `rollback`, nil},
 		{"lock", &s.lock, sqlLock, []uint32{pgtype.Int4OID}},
 		{"head", &s.head, sqlHead, []uint32{pgtype.Int2OID}},
+		{"head_windows", &s.headWindows, sqlHeadWindows, []uint32{pgtype.Int2OID, pgtype.TextArrayOID, pgtype.Int8ArrayOID}},
 		{"counters", &s.counters, sqlCounters, []uint32{pgtype.Int2OID, pgtype.TextArrayOID}},
 		{"versions", &s.versions, sqlVersions, nil},
 		{"batch", &s.batch, sqlBatch, nil},
+		{"batch_marks", &s.batchMarks, sqlBatchMarks, nil},
 		{"barrier", &s.barrier, sqlBarrier, nil},
 		{"lookup", &s.lookup, sqlLookup, []uint32{pgtype.Int2OID, pgtype.Int8OID}},
 	} {
@@ -141,7 +148,13 @@ func (c *laneConn) sendFacts(shard int16, keys []string, streams []streamName) e
 	head.add(pgtype.Int2OID, shard)
 	c.pipeline.SendQueryStatement(c.statements.begin, nil, nil, nil)
 	c.pipeline.SendQueryStatement(c.lock, lock.values, binaryFormat, binaryFormat)
-	c.pipeline.SendQueryStatement(c.head, head.values, binaryFormat, binaryFormat)
+	if trailing, reach := windowKeys(keys); len(trailing) > 0 {
+		head.add(pgtype.TextArrayOID, trailing)
+		head.add(pgtype.Int8ArrayOID, reach)
+		c.pipeline.SendQueryStatement(c.headWindows, head.values, binaryFormat, binaryFormat)
+	} else {
+		c.pipeline.SendQueryStatement(c.head, head.values, binaryFormat, binaryFormat)
+	}
 	counters := args{types: c.types}
 	if len(keys) > 0 {
 		counters.add(pgtype.Int2OID, shard)
@@ -172,7 +185,8 @@ func (c *laneConn) receiveFacts(shard int16, keys []string, streams []streamName
 		versions: make(map[string]int64, len(streams)),
 	}
 	f.head.Shard = shard
-	steps := []func([][]byte) error{nil, nil, f.scanHead}
+	windows := windowScan{types: c.types}
+	steps := []func([][]byte) error{nil, nil, func(v [][]byte) error { return errors.Join(f.scanHead(v), windows.scan(v)) }}
 	if len(keys) > 0 {
 		// A counter that has no row yet reads zero: the shard's lock is held, so
 		// nobody else can be making it.
@@ -184,12 +198,34 @@ func (c *laneConn) receiveFacts(shard int16, keys []string, streams []streamName
 	if len(streams) > 0 {
 		steps = append(steps, f.scanVersion)
 	}
-	err := c.receive(steps...)
-	return f, err
+	if err := c.receive(steps...); err != nil {
+		return f, err
+	}
+	trailing, _ := windowKeys(keys)
+	return f, seeThrough(f.counters, trailing, windows.passed, windows.oldest)
 }
 
+// windowScan keeps the windows that came with the head until the counters are there.
+type windowScan struct {
+	types  *pgtype.Map
+	passed []int64
+	oldest []*time.Time
+}
+
+func (w *windowScan) scan(v [][]byte) error {
+	if len(v) != headColumns+2 {
+		return nil
+	}
+	return errors.Join(
+		w.types.Scan(pgtype.Int8ArrayOID, pgtype.BinaryFormatCode, v[headColumns], &w.passed),
+		w.types.Scan(pgtype.TimestamptzArrayOID, pgtype.BinaryFormatCode, v[headColumns+1], &w.oldest))
+}
+
+// headColumns are those of sqlHead.
+const headColumns = 3
+
 func (f *facts) scanHead(v [][]byte) error {
-	if len(v) != 3 || len(v[0]) != 8 || len(v[1]) != 8 || len(v[2]) != len(Hash{}) {
+	if len(v) < headColumns || len(v[0]) != 8 || len(v[1]) != 8 || len(v[2]) != len(Hash{}) {
 		return corrupt("head of shard %d", f.shard)
 	}
 	f.recordedAt = timeOf(v[0])
@@ -242,11 +278,17 @@ func (c *laneConn) sendBatch(f facts, v verdict, hash Hash) error {
 	a.add(pgtype.Int8OID, v.last)
 	a.add(pgtype.Int2OID, int16(hashFormat))
 	a.add(pgtype.ByteaOID, hash[:])
+	statement := c.batch
+	if marked, at := marksOf(v.deltas, f.recordedAt); len(marked) > 0 {
+		statement = c.batchMarks
+		a.add(pgtype.TextArrayOID, marked)
+		a.add(pgtype.TimestamptzArrayOID, at)
+	}
 	// Before anything is queued: an incomplete batch must not meet its COMMIT.
 	if a.err != nil {
 		return a.err
 	}
-	c.pipeline.SendQueryStatement(c.batch, a.values, binaryFormat, binaryFormat)
+	c.pipeline.SendQueryStatement(statement, a.values, binaryFormat, binaryFormat)
 	c.pipeline.SendQueryStatement(c.commit, nil, nil, nil)
 	c.pipeline.SendPipelineSync()
 	return nil
@@ -311,6 +353,9 @@ func keysOf(batch []*entry) []string {
 		for i := range e.appends {
 			for _, c := range e.appends[i].checks {
 				keys[string(c.Key)] = true
+				if c.HeldKey != "" {
+					keys[string(c.HeldKey)] = true
+				}
 			}
 		}
 	}

@@ -28,6 +28,10 @@ type chainScene struct {
 	now    time.Time
 	run    sim.Run
 	served []string
+	// book is the counters of the organization's limits; first is when the scenario's
+	// first request began.
+	book  *budget.Book
+	first time.Time
 }
 
 // chainWorld is a worker's circuits, with a cache and a jitter of the scenario's.
@@ -46,7 +50,7 @@ type allSecrets struct{}
 func (allSecrets) Holds(_ *catalog.Provider, keyID string) bool { return keyID != "missing" }
 
 func (s *chainScene) reset() {
-	*s = chainScene{req: walkRequest(), limit: 10 * time.Minute, now: noon}
+	*s = chainScene{req: walkRequest(), limit: 10 * time.Minute, now: noon, book: budget.NewBook()}
 	s.world = chainWorld{Registry: health.New(health.Config{Secrets: allSecrets{}}), cached: map[string]float64{}}
 }
 
@@ -61,8 +65,9 @@ func registerChainSteps(sc *godog.ScenarioContext, s *chainScene) {
 		s.eachPolicy(func(p *catalog.Policy) { p.LostAnswer = catalog.StopLost })
 	})
 	sc.Step(`^the organization may spend (\S+) USD$`, func(usd string) {
-		s.req.Budgets = []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: usd, Per: catalog.Total}}
+		s.req.Budgets = []catalog.Budget{{Scope: catalog.ScopeOrganization, LimitUSD: usd, Per: catalog.Total}}
 	})
+	registerLimitSteps(sc, s)
 	sc.Step(`^the policy is (\S+) with threshold (\S+)$`, s.policy)
 	sc.Step(`^throttles are redialled (\d+) times from (\S+) up to (\S+)$`, s.schedule)
 	sc.Step(`^(\S+) of the prompt is cached on "([^"]*)"$`, func(share float64, route string) { s.world.cached[route] = share })
@@ -156,11 +161,13 @@ func (s *chainScene) callsEnd(table *godog.Table) error {
 			endings[cells["route"]] = append(endings[cells["route"]], end)
 		}
 	}
+	if s.first.IsZero() {
+		s.first = s.now
+	}
 	var unexpected error
 	calls := map[string]int{}
 	s.req.Deadline = s.now.Add(s.limit)
 	s.req.Admitted.DeadlineMS = s.limit.Milliseconds()
-	counters := sim.Counters{}
 	s.run = sim.Walk(walk.New(s.req, s.rungs, &s.world), func(c *walk.Call, now time.Time) sim.Ending {
 		list := endings[c.Rung.Deployment.ID]
 		if len(list) == 0 {
@@ -174,7 +181,7 @@ func (s *chainScene) callsEnd(table *godog.Table) error {
 			s.served = append(s.served, c.Key)
 		}
 		return end
-	}, counters, s.now)
+	}, s.book, s.now)
 	s.now = s.run.End
 	return unexpected
 }
@@ -207,6 +214,8 @@ func (s *chainScene) moves() []string {
 			lines = append(lines, fmt.Sprintf("%s %s %s", e.Kind, e.Deployment, e.ProviderKey))
 		case request.RequestRefused:
 			lines = append(lines, "refused "+e.Code)
+		case request.LimitObserved:
+			lines = append(lines, fmt.Sprintf("observed %s: %d of %d", e.Budget, e.Used, e.Limit))
 		case request.RequestFinalized:
 			lines = append(lines, strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{string(e.Outcome), e.Code, e.Exhausted}, func(w string) bool { return w == "" }), " ")))
 		}

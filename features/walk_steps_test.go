@@ -64,7 +64,7 @@ func registerWalkSteps(sc *godog.ScenarioContext) {
 func walkRequest() walk.Request {
 	return walk.Request{
 		Admitted: request.RequestAdmitted{
-			Tenant: "acme", Key: "key1", RequestedModel: "fable", CanonicalModel: "fable", DeadlineMS: 600_000,
+			Tenant: "acme", Key: "key1", Team: "search", Identity: "ada", RequestedModel: "fable", CanonicalModel: "fable", DeadlineMS: 600_000,
 			Estimate: request.Estimate{InputTokens: 1000},
 		},
 		FloorTokens: 800, OutputTokens: 100, Fallback: walk.FallbackAny, Deadline: noon.Add(10 * time.Minute),

@@ -46,10 +46,6 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 		w.when(t.SurchargeFallback, at+".surcharge_fallback", "tenants.surcharge_fallback"+stored)
 		w.when(len(t.Promotions) > 0, at+".promotions", "tenants.promotions"+stored)
 		w.when(len(t.Webhooks) > 0, at+".webhooks", "webhooks"+stored)
-		for j, b := range t.Budgets {
-			w.when(b.Unit() != catalog.USD, fmt.Sprintf("%s.budgets[%d]", at, j),
-				"a budget of requests or tokens"+stored+"; budgets of money hold")
-		}
 	}
 	return w.sorted()
 }

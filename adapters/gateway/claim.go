@@ -35,7 +35,10 @@ func (w *walker) taken(checks []budget.Check) eventstore.Append {
 	return eventstore.Append{
 		Shard: w.shard, Stream: c.stream, Expected: c.version, Meta: w.meta(),
 		Events: w.encode([]event.Event{claimed}), Checks: checks,
-		Refuse: func(budget.Refusal) ([]eventstore.Event, []budget.Delta) {
+		Refuse: func(r budget.Refusal) ([]eventstore.Event, []budget.Delta) {
+			if budget.MovesOn(r.Check.Scope) {
+				return nil, nil
+			}
 			return w.encode([]event.Event{claimed, idempotency.KeyReleased{Request: w.id}}), nil
 		},
 	}
@@ -97,7 +100,7 @@ func (w *walker) keyTaken(e *keyTakenError) *Outcome {
 // reserveUnderKey reserves and claims in one commit. A claim that is taken is
 // looked at once: two tries, because the second finds the version that the first
 // has read, and whoever overtakes it then is running the request.
-func (w *walker) reserveUnderKey(ctx context.Context, move walk.Move) (*walk.Move, error) {
+func (w *walker) reserveUnderKey(ctx context.Context, move walk.Move) (*refusal, error) {
 	for try := 0; ; try++ {
 		refused, err := w.append(ctx, move, true)
 		conflict, isConflict := errors.AsType[*eventstore.ConflictError](err)

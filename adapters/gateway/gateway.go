@@ -85,6 +85,7 @@ type Config struct {
 type Gateway struct {
 	Config
 	replays   *replays
+	told      *told
 	issuers   *issuers
 	admission *admission
 	// closing are the settlements that outlive their request: a client that left, a
@@ -95,7 +96,7 @@ type Gateway struct {
 // New makes a Gateway.
 func New(c Config) *Gateway {
 	slots, wait := cmp.Or(c.AdmissionSlots, DefaultAdmissionSlots), cmp.Or(c.AdmissionWait, DefaultAdmissionWait)
-	return &Gateway{Config: c, replays: newReplays(c.Now), issuers: newIssuers(c.Now), admission: newAdmission(slots, wait)}
+	return &Gateway{Config: c, replays: newReplays(c.Now), told: newTold(), issuers: newIssuers(c.Now), admission: newAdmission(slots, wait)}
 }
 
 // Close waits until every settlement is written or has given up.
@@ -164,4 +165,6 @@ type Facts struct {
 	FallbackKind   string
 	// CostNanoUSD is set on a whole answer.
 	CostNanoUSD *int64
+	// Limits are what is left of the caller's windows (R8).
+	Limits RateLimits
 }

@@ -275,7 +275,7 @@ func TestUsageIsObtainedAndHidden_S8(t *testing.T) {
 // Rules: M13, A9.
 func TestABudgetRefusesWithoutACall_M13_A9(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
-	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
+	b.Log.Book.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
 	out := b.Chat(t.Context(), gatewaytest.Whole)
 	if out.Err == nil || out.Err.Code != apierror.InsufficientQuota || out.Err.Scope != "organization" || *out.Err.Limit != 1_000_000_000 {
 		t.Fatalf("got %+v", out.Err)

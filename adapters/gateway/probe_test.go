@@ -22,7 +22,7 @@ func TestARefusedReservationGivesTheProbeBack_H1(t *testing.T) {
 	now := time.Now()
 	circuits.Observe(rung, "k1", "acme/key1", &failure.Failure{Class: failure.DeploymentGone, Status: 404}, now.Add(-time.Minute))
 
-	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
+	b.Log.Book.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
 	if out := b.Chat(t.Context(), gatewaytest.Whole); out.Err == nil || out.Err.Code != apierror.InsufficientQuota {
 		t.Fatalf("got %+v", out.Err)
 	}

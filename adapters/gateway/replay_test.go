@@ -155,11 +155,11 @@ func TestAnotherWorkerNeverRunsItAgain_I3(t *testing.T) {
 // Rules: I2, M13.
 func TestARefusedRequestLeavesItsKeyFree_I2_M13(t *testing.T) {
 	b := gatewaytest.New(t, "fake-ok")
-	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
+	b.Log.Book.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(999_999_999)
 	if got := answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Whole)); got != string(apierror.InsufficientQuota) {
 		t.Fatalf("got %s", got)
 	}
-	b.Log.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(0)
+	b.Log.Book.Counters[gatewaytest.MonthKey()] = gatewaytest.Spent(0)
 	if got := answerOf(t, b.Keyed(t.Context(), "k", gatewaytest.Whole)); !strings.Contains(got, `"choices"`) {
 		t.Errorf("after the budget was raised: %s", got)
 	}

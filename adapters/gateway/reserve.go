@@ -13,28 +13,38 @@ import (
 )
 
 // reserve writes everything up to and including the reservation, under the
-// budget's checks, before the provider is called (M2, M16). A refusal is written
-// in its place by the same commit and comes back as the walk's last move.
-func (w *walker) reserve(ctx context.Context, move walk.Move) (refused *walk.Move, err error) {
+// budget's checks, before the provider is called (M2, M16). A refusal comes back as
+// another move: one that ends the walk is in the log already, written by the same
+// commit in the reservation's place.
+func (w *walker) reserve(ctx context.Context, move walk.Move) (refused *refusal, err error) {
 	if w.claim != nil && !w.claim.held {
 		return w.reserveUnderKey(ctx, move)
 	}
 	return w.append(ctx, move, false)
 }
 
+// refusal is what became of a call that a limit refused.
+type refusal struct {
+	move walk.Move
+	// written says that move's Say is in the log.
+	written bool
+}
+
 // append is one try at a reservation, with or without the claim of a key.
-func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (refused *walk.Move, err error) {
+func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (refused *refusal, err error) {
 	now := w.g.Now()
 	group := []eventstore.Append{{
 		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
 		Events: w.encode(move.Say), Checks: move.Call.Checks, Deltas: move.Call.Deltas,
 		Refuse: func(r budget.Refusal) ([]eventstore.Event, []budget.Delta) {
+			if budget.MovesOn(r.Check.Scope) {
+				return nil, nil // nothing is over yet, so nothing is written
+			}
 			if refused == nil {
 				// The log may ask more than once; the machine is told once.
-				last := w.machine.Refused(r, move.Say, w.resets(r, now), now)
-				refused = &last
+				refused = &refusal{move: w.machine.Refused(r, move.Say, now), written: true}
 			}
-			return w.encode(refused.Say), effects(refused.Say)
+			return w.encode(refused.move.Say), effects(refused.move.Say)
 		},
 	}}
 	if withClaim {
@@ -44,29 +54,15 @@ func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (re
 	if err != nil {
 		return nil, err
 	}
+	if r := results[0].Refusal; r != nil && refused == nil {
+		return &refusal{move: w.machine.Refused(*r, move.Say, now)}, nil
+	}
 	w.version = results[0].Version
 	if withClaim && refused == nil {
 		w.claim.held, w.claim.version = true, results[1].Version
 	}
+	w.noteStandings(results[0].Standings)
 	return refused, nil
-}
-
-// resets is when the window of a refused limit ends.
-func (w *walker) resets(r budget.Refusal, now time.Time) time.Time {
-	tenant, ok := w.in.Snapshot.Tenant(w.in.Key.Tenant)
-	if !ok {
-		return time.Time{}
-	}
-	limits, err := budget.MoneyLimits(tenant.ID, tenant.Budgets, now)
-	if err != nil {
-		return time.Time{}
-	}
-	for _, l := range limits {
-		if l.Key == r.Check.Key {
-			return l.Resets
-		}
-	}
-	return time.Time{}
 }
 
 func effects(say []event.Event) []budget.Delta {

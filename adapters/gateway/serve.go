@@ -93,7 +93,7 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 	}
 	return walk.Request{
 		Admitted: request.RequestAdmitted{
-			Tenant: in.Key.Tenant, Key: in.Key.ID, Dialect: string(req.Dialect), RequestedModel: req.Model,
+			Tenant: in.Key.Tenant, Key: in.Key.ID, Team: in.Key.Team, Identity: in.Key.Identity, Dialect: string(req.Dialect), RequestedModel: req.Model,
 			CanonicalModel: plan.CanonicalModel, Class: plan.Class, Priority: string(w.priority(plan)), Stream: req.Stream, Snapshot: in.Snapshot.ID,
 			DeadlineMS: deadline.Milliseconds(), MaxAttempts: maxAttempts(in, plan),
 			Fallback:        string(in.Controls.Fallback),

@@ -73,9 +73,11 @@ func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome)
 	if err != nil {
 		return w.unwritten(move, err), nil
 	}
-	if refused != nil {
-		// The refusal was written in the reservation's place.
-		return walk.Move{}, w.failed(w.errorOf(refused.Finish.Answer))
+	switch {
+	case refused != nil && refused.written:
+		return walk.Move{}, w.failed(w.errorOf(refused.move.Finish.Answer))
+	case refused != nil:
+		return refused.move, nil
 	}
 	w.leave()
 	w.noteFacts(move.Call.Reserved)
@@ -156,7 +158,7 @@ func (w *walker) wayOn(e *apierror.Error) time.Duration {
 // noteFacts keeps what the reply headers tell of the attempt that is being made.
 func (w *walker) noteFacts(r request.AttemptReserved) {
 	w.facts = Facts{
-		Attempts: r.Attempt, FallbackDepth: r.FallbackDepth, Provider: r.Provider,
+		Limits: w.facts.Limits, Attempts: r.Attempt, FallbackDepth: r.FallbackDepth, Provider: r.Provider,
 		CanonicalModel: r.Model, FallbackKind: string(r.FallbackKind),
 	}
 	if r.Masked {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -106,9 +107,11 @@ func (r *Reconciler) resolve(ctx context.Context, h holds.Hold) (bool, error) {
 			return false, err
 		}
 	}
-	resolved := request.MeterHoldResolved{Attempt: h.Attempt, By: request.ByAge}
-	if life.Apply(resolved) != nil {
-		return false, nil // by somebody else, and the view does not know yet
+	if h.Attempt < 1 || h.Attempt > len(life.Attempts) || life.Attempts[h.Attempt-1].MeterHold == nil {
+		return false, nil // resolved by somebody else, and the view does not know yet
+	}
+	resolved := request.MeterHoldResolved{
+		Attempt: h.Attempt, By: request.ByAge, Takes: budget.LetGo(life.Attempts[h.Attempt-1].MeterHold.Takes),
 	}
 	encoded := event.Encode(resolved)
 	_, err = r.Log.Append(ctx, eventstore.Append{
@@ -116,6 +119,7 @@ func (r *Reconciler) resolve(ctx context.Context, h holds.Hold) (bool, error) {
 		Events: []eventstore.Event{{
 			Type: encoded.Type, Version: encoded.Version, At: r.Now().UTC(), Data: encoded.Data,
 		}},
+		Deltas:   budget.Effects(resolved),
 		Priority: eventstore.Settlement,
 	})
 	if _, overtaken := errors.AsType[*eventstore.ConflictError](err); overtaken {

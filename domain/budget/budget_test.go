@@ -51,16 +51,27 @@ func TestWindowsAreUTC(t *testing.T) {
 		{Scope: "organization", LimitUSD: "9", Per: catalog.Total},
 		{Scope: "organization", Requests: 600, Per: catalog.PerMinute},
 	}
-	got, err := budget.MoneyLimits("acme", budgets, at)
+	got, err := budget.Limits(budget.Subject{Tenant: "acme"}, budgets, at)
 	if err != nil {
 		t.Fatal(err)
 	}
+	day := func(m time.Month, d, h, min int) time.Time { return time.Date(2026, m, d, h, min, 0, 0, time.UTC) }
+	usd := func(window string, per catalog.Period, limit int64, resets time.Time) budget.Limit {
+		return budget.Limit{
+			Key: budget.Key("org/acme/usd/" + string(per) + "/" + window), Unit: catalog.USD, Limit: limit, Soft: limit * 4 / 5,
+			Budget: "organization/usd/" + string(per), Scope: "organization", Per: per, Resets: resets,
+		}
+	}
 	want := []budget.Limit{
-		{Key: "org/acme/usd/month/2026-11", Limit: 500_000_000_000, Scope: "organization", Resets: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
-		{Key: "org/acme/usd/day/2026-11-01", Limit: 1_000_000_000, Scope: "organization", Resets: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)},
-		{Key: "org/acme/usd/hour/2026-11-01T03", Limit: 500_000_000, Scope: "organization", Resets: time.Date(2026, 11, 1, 4, 0, 0, 0, time.UTC)},
-		{Key: "org/acme/usd/minute/2026-11-01T03:30", Limit: 250_000_000, Scope: "organization", Resets: time.Date(2026, 11, 1, 3, 31, 0, 0, time.UTC)},
-		{Key: "org/acme/usd/total/total", Limit: 9_000_000_000, Scope: "organization"},
+		usd("2026-11", catalog.PerMonth, 500_000_000_000, day(12, 1, 0, 0)),
+		usd("2026-11-01", catalog.PerDay, 1_000_000_000, day(11, 2, 0, 0)),
+		usd("2026-11-01T03", catalog.PerHour, 500_000_000, day(11, 1, 4, 0)),
+		usd("2026-11-01T03:30", catalog.PerMinute, 250_000_000, day(11, 1, 3, 31)),
+		usd("total", catalog.Total, 9_000_000_000, time.Time{}),
+		{
+			Key: "org/acme/requests/minute/trailing", Unit: catalog.Requests, Limit: 600, Soft: 480,
+			Budget: "organization/requests/minute", Scope: "organization", Per: catalog.PerMinute,
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

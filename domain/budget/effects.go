@@ -7,19 +7,27 @@ import (
 
 // Hold is what a reservation does to the counters that carry it.
 func Hold(e request.AttemptReserved) []Delta {
-	return each(e.Holds, e.Reserved, 0)
+	return append(each(e.Holds, e.Reserved, 0, len(e.Takes)), taken(e.Takes)...)
 }
 
 // Settle replaces a hold with what the attempt cost, on exactly the counters that
 // were held: a budget that changed in between changes nothing for it (N14).
 func Settle(e request.AttemptSettled) []Delta {
-	return each(e.Holds, -e.Reserved, e.Charge)
+	return append(each(e.Holds, -e.Reserved, e.Charge, len(e.Takes)), taken(e.Takes)...)
 }
 
-func each(keys []string, held, settled money.NanoUSD) []Delta {
-	deltas := make([]Delta, len(keys))
+func each(keys []string, held, settled money.NanoUSD, room int) []Delta {
+	deltas := make([]Delta, len(keys), len(keys)+room)
 	for i, k := range keys {
 		deltas[i] = Delta{Key: Key(k), Held: int64(held), Settled: int64(settled)}
+	}
+	return deltas
+}
+
+func taken(takes []request.Take) []Delta {
+	deltas := make([]Delta, len(takes))
+	for i, t := range takes {
+		deltas[i] = Delta{Key: Key(t.Key), Held: t.Held, Settled: t.Settled}
 	}
 	return deltas
 }
@@ -31,6 +39,10 @@ func Effects(e any) []Delta {
 		return Hold(e)
 	case request.AttemptSettled:
 		return Settle(e)
+	case request.MeterHoldPlaced:
+		return taken(e.Takes)
+	case request.MeterHoldResolved:
+		return taken(e.Takes)
 	}
 	return nil
 }

@@ -1,52 +1,141 @@
 package budget
 
 import (
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/sluice-gateway/sluice/domain/catalog"
-	"github.com/sluice-gateway/sluice/domain/money"
 )
 
-// ScopeOrganization refuses for the whole organization: the walk stops (M13).
-const ScopeOrganization = "organization"
-
-// Limit is one monetary budget in the window that holds now.
+// Limit is one budget in the window that holds now.
 type Limit struct {
-	Key    Key
-	Limit  money.NanoUSD
-	Scope  string
-	Resets time.Time // zero for a total: it never resets
+	Key Key
+	// HeldKey is where the limit's holds are, when not under Key; see Check.
+	HeldKey Key
+	Unit    catalog.Unit
+	// Limit is in whole units: nano-USD, requests, tokens.
+	Limit int64
+	Soft  int64
+	// Budget is the budget's id, which is unique in its organization; Of is whose counter
+	// this is.
+	Budget  string
+	Scope   string
+	Of      string
+	Per     catalog.Period
+	Observe bool
+	Resets  time.Time // zero for a total, which never resets, and a trailing window
 }
 
-// MoneyLimits are the monetary limits of an organization at one moment, with the
-// counters that hold them. Request and token windows are not counters of the
-// calendar: a trailing minute (R1) is kept elsewhere.
-func MoneyLimits(tenant string, budgets []catalog.Budget, now time.Time) ([]Limit, error) {
+// Subject is whom and what an attempt is counted under.
+type Subject struct {
+	Tenant string
+	// Key, Team and Identity are the caller's.
+	Key, Team, Identity string
+	// Root is the model that was asked for and Model the one that is called: the
+	// budgets of both hold (M8).
+	Root, Model string
+	// Pool is the exact model that is called.
+	Pool       string
+	Deployment string
+}
+
+// Limits are the limits that an attempt is under at one moment, with the counters that
+// hold them. A budget that applies twice is there once (M8).
+func Limits(s Subject, budgets []catalog.Budget, now time.Time) ([]Limit, error) {
 	var limits []Limit
-	for _, b := range budgets {
-		if b.LimitUSD == "" {
-			continue
+	for i := range budgets {
+		b := &budgets[i]
+		for _, of := range s.under(b) {
+			l, err := limitOf(s.Tenant, b, of, now)
+			if err != nil {
+				return nil, err
+			}
+			limits = append(limits, l)
 		}
-		usd, err := decimal.NewFromString(b.LimitUSD)
-		if err != nil {
-			return nil, err
-		}
-		nano, err := money.FromUSD(usd)
-		if err != nil {
-			return nil, err
-		}
-		window, resets := windowOf(b.Per, now)
-		key := strings.Join([]string{"org", tenant, "usd", string(b.Per), window}, "/")
-		limits = append(limits, Limit{Key: Key(key), Limit: nano, Scope: b.Scope, Resets: resets})
 	}
 	return limits, nil
 }
 
-// windowOf names the UTC window that holds now, and when the next one starts.
-func windowOf(per catalog.Period, now time.Time) (name string, resets time.Time) {
+// under are whose counters a budget of this scope counts in, for the subject. A budget
+// that names nobody in particular is each one's own.
+func (s Subject) under(b *catalog.Budget) []string {
+	var of [2]string
+	switch b.Scope {
+	case catalog.ScopeOrganization:
+		return of[:1]
+	case catalog.ScopeTeam:
+		of[0] = s.Team
+	case catalog.ScopeIdentity:
+		of[0] = s.Identity
+	case catalog.ScopeKey:
+		of[0] = s.Key
+	case catalog.ScopeModel:
+		of = [2]string{s.Root, s.Model}
+		if s.Root == s.Model {
+			of[1] = ""
+		}
+	case catalog.ScopePool:
+		of[0] = s.Pool
+	case catalog.ScopeDeployment:
+		of[0] = s.Deployment
+	}
+	var held []string
+	for _, one := range of {
+		if one != "" && (b.Of == "" || b.Of == one) {
+			held = append(held, one)
+		}
+	}
+	return held
+}
+
+// limitKeys begins the keys of all counters of limits.
+const limitKeys = "org/"
+
+func limitOf(tenant string, b *catalog.Budget, of string, now time.Time) (Limit, error) {
+	size, err := b.Limit()
+	if err != nil {
+		return Limit{}, err
+	}
+	unit := b.Unit()
+	owner := limitKeys + tenant + "/"
+	if of != "" {
+		owner += b.Scope + "/" + of + "/"
+	}
+	l := Limit{
+		Unit: unit, Limit: size, Soft: share(size, b.Soft()), Budget: b.ID(), Scope: b.Scope, Of: of, Per: b.Per,
+		Observe: b.Enforcement == catalog.Observe,
+	}
+	window, resets := windowName(unit, b.Per, now)
+	l.Resets = resets
+	l.Key = Key(strings.Join([]string{owner + string(unit), string(b.Per), window}, "/"))
+	if unit == catalog.Tokens && !strings.HasSuffix(string(l.Key), trailing) {
+		l.HeldKey = Key(owner + "tokens/held")
+	}
+	return l, nil
+}
+
+// share is a percentage of a limit, rounded up: reached is never said too early.
+func share(limit int64, percent int) int64 {
+	if percent == 0 {
+		return 0
+	}
+	whole, rest := limit/100, limit%100
+	return whole*int64(percent) + (rest*int64(percent)+99)/100
+}
+
+// windowName names the window that holds now, and when the next one starts. Money is
+// counted by the UTC calendar; of requests and tokens a minute and an hour trail (R1,
+// R2).
+func windowName(unit catalog.Unit, per catalog.Period, now time.Time) (name string, resets time.Time) {
+	if unit != catalog.USD && (per == catalog.PerMinute || per == catalog.PerHour) {
+		return trailing[1:], time.Time{}
+	}
+	return calendarWindow(per, now)
+}
+
+// calendarWindow names the UTC window that holds now, and when the next one starts.
+func calendarWindow(per catalog.Period, now time.Time) (name string, resets time.Time) {
 	now = now.UTC()
 	y, m, d := now.Date()
 	switch per {
@@ -65,11 +154,110 @@ func windowOf(per catalog.Period, now time.Time) (name string, resets time.Time)
 	}
 }
 
-// Checks asks every limit whether ask more may be held.
-func Checks(limits []Limit, ask money.NanoUSD) []Check {
+// check asks the limit for an attempt that costs at most ask nano-USD.
+func (l *Limit) check(ask int64) Check {
+	c := Check{
+		Key: l.Key, HeldKey: l.HeldKey, Unit: l.Unit, Limit: l.Limit, Soft: l.Soft,
+		Observe: l.Observe, Budget: l.Budget, Scope: l.Scope, Resets: l.Resets,
+	}
+	switch l.Unit {
+	case catalog.USD:
+		c.Ask = ask
+	case catalog.Requests:
+		c.Ask = 1
+	}
+	return c
+}
+
+// Seen is where a limit stands, in whole units.
+type Seen struct {
+	Unit                string
+	Held, Settled, Used int64
+	// Resets as in Refusal.
+	Resets time.Time
+}
+
+// See reads a limit's counters for people.
+func (l *Limit) See(counters map[Key]Counter) Seen {
+	c := l.check(0)
+	now := counters[l.Key]
+	s := Seen{
+		Unit: c.UnitName(), Held: now.Held, Settled: now.Settled - now.Passed,
+		Used: c.used(counters), Resets: c.resets(counters),
+	}
+	if l.HeldKey != "" {
+		s.Held = counters[l.HeldKey].Held
+	}
+	if l.Unit == catalog.Tokens {
+		s.Held, s.Settled = wholeTokens(s.Held), wholeTokens(s.Settled)
+	}
+	return s
+}
+
+// Holds are the counters that hold an attempt's money.
+func Holds(limits []Limit) []string {
+	var keys []string
+	for i := range limits {
+		if limits[i].Unit == catalog.USD {
+			keys = append(keys, string(limits[i].Key))
+		}
+	}
+	return keys
+}
+
+// Checks asks every limit for one more attempt that costs at most ask nano-USD.
+func Checks(limits []Limit, ask int64) []Check {
 	checks := make([]Check, len(limits))
-	for i, l := range limits {
-		checks[i] = Check{Key: l.Key, Limit: int64(l.Limit), Ask: int64(ask), Scope: l.Scope}
+	for i := range limits {
+		checks[i] = limits[i].check(ask)
 	}
 	return checks
+}
+
+// AskAtLeast raises what checks ask for under the given limits of money. One that
+// applies twice is asked once, for the larger amount (M8, M9).
+func AskAtLeast(checks []Check, limits []Limit, ask int64) []Check {
+	for i := range checks {
+		c := &checks[i]
+		under := slices.ContainsFunc(limits, func(l Limit) bool { return l.Key == c.Key })
+		if under && c.Unit == catalog.USD {
+			c.Ask = max(c.Ask, ask)
+		}
+	}
+	return checks
+}
+
+// MovesOn reports whether the exhaustion of a scope concerns one route only, so that
+// the walk goes on (M13). Any other scope stops it.
+func MovesOn(scope string) bool {
+	return scope == catalog.ScopeDeployment || scope == catalog.ScopePool
+}
+
+// UnitName is the unit of the check's amounts: money is counted in nano-USD.
+func (c *Check) UnitName() string {
+	if c.Unit == catalog.USD {
+		return "nanousd"
+	}
+	return string(c.Unit)
+}
+
+// Trails reports whether a counter is read through a trailing window.
+func Trails(k Key) bool {
+	_, ok := WindowOf(k)
+	return ok
+}
+
+// Window names the window of the UTC calendar that a threshold is told in (R9): the
+// check's own, or for one that trails the minute or hour that holds now.
+func (c *Check) Window(now time.Time) string {
+	w, ok := WindowOf(c.Key)
+	if !ok {
+		return string(c.Key[strings.LastIndexByte(string(c.Key), '/')+1:])
+	}
+	per := catalog.PerMinute
+	if w.Length == time.Hour {
+		per = catalog.PerHour
+	}
+	name, _ := calendarWindow(per, now)
+	return name
 }

@@ -254,7 +254,7 @@ func removal(before any) []any {
 	case TenantRule:
 		return []any{RoutingRuleRemoved{Tenant: before.Tenant, Match: before.Match}}
 	case TenantBudget:
-		return []any{BudgetRemoved{Tenant: before.Tenant, Scope: before.Scope, Unit: before.Unit(), Per: before.Per}}
+		return []any{BudgetRemoved{Tenant: before.Tenant, Scope: before.Scope, Of: before.Of, Unit: before.Unit(), Per: before.Per}}
 	case TenantConnection:
 		return []any{ConnectionRemoved{Tenant: before.Tenant, Connection: before.ID}}
 	case ChainOverride:

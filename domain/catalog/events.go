@@ -137,16 +137,17 @@ type RoutingRuleRemoved struct {
 }
 
 // BudgetSet sets one limit of an organization. Stream
-// budget/<tenant>/<scope>/<unit>/<period>.
+// budget/<tenant>/<scope>/<unit>/<period>, the scope with whose it is: Budget.ID.
 type BudgetSet struct {
 	Tenant string `json:"tenant"`
 	Budget Budget `json:"budget"`
 }
 
-// BudgetRemoved lifts one limit; the three words are its identity.
+// BudgetRemoved lifts one limit; the words are its identity.
 type BudgetRemoved struct {
 	Tenant string `json:"tenant"`
 	Scope  string `json:"scope"`
+	Of     string `json:"of,omitempty"`
 	Unit   Unit   `json:"unit"`
 	Per    Period `json:"per"`
 }

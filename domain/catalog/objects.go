@@ -249,14 +249,47 @@ type TenantChain struct {
 }
 
 // Budget is one limit of an organization; exactly one of LimitUSD, Requests and
-// Tokens is set. Scope, unit and period together are its identity.
+// Tokens is set. Scope, whose, unit and period together are its identity.
 type Budget struct {
-	Scope    string `json:"scope"`
+	Scope string `json:"scope"`
+	// Of is whose the limit is: a key's id, a model's slug, an exact model, a deployment's
+	// id, a team, an identity. Empty is each one's own; an organization has none.
+	Of       string `json:"of,omitempty"`
 	LimitUSD string `json:"limit_usd,omitempty"`
 	Requests int64  `json:"requests,omitempty"`
 	Tokens   int64  `json:"tokens,omitempty"`
 	Per      Period `json:"per"`
+	// SoftPercent is the share of the limit whose use is told once a window; nil is
+	// DefaultSoftPercent and 0 never (R9).
+	SoftPercent *int        `json:"soft_percent,omitempty"`
+	Enforcement Enforcement `json:"enforcement,omitempty"`
 }
+
+// The scopes of a budget (R8).
+const (
+	ScopeOrganization = "organization"
+	ScopeTeam         = "team"
+	ScopeIdentity     = "identity"
+	ScopeKey          = "key"
+	ScopeModel        = "model"
+	ScopePool         = "pool"
+	ScopeDeployment   = "deployment"
+)
+
+// BudgetScopes lists them, widest first.
+func BudgetScopes() []string {
+	return []string{ScopeOrganization, ScopeTeam, ScopeIdentity, ScopeKey, ScopeModel, ScopePool, ScopeDeployment}
+}
+
+// Enforcement is what a limit does (R9).
+type Enforcement string
+
+// Enforce refuses and is the default; Observe refuses nothing and tells what it would
+// have refused.
+const (
+	Enforce Enforcement = "enforce"
+	Observe Enforcement = "observe"
+)
 
 // Period is the window of a budget. Windows are UTC; a month is a calendar month.
 type Period string
@@ -279,6 +312,9 @@ type Key struct {
 	// Prefix is the part that may be shown.
 	Prefix string  `json:"prefix"`
 	Scopes []Scope `json:"scopes"`
+	// Team and Identity are whose the key is, for limits of their own (R8).
+	Team     string `json:"team,omitempty"`
+	Identity string `json:"identity,omitempty"`
 	// Class confines the key to one traffic class, Models to a list of names (N13).
 	Class  string   `json:"class,omitempty"`
 	Models []string `json:"models,omitempty"`

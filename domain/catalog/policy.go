@@ -100,5 +100,24 @@ func (b Budget) Limit() (int64, error) {
 	return int64(limit), err
 }
 
-// ID is what tells one budget of a tenant from another: scope, unit, period.
-func (b Budget) ID() string { return b.Scope + "/" + string(b.Unit()) + "/" + string(b.Per) }
+// DefaultSoftPercent is the use of a limit that is told once a window (R9).
+const DefaultSoftPercent = 80
+
+// Soft is the share of the limit, in percent, that is told when it is reached; 0 is
+// never.
+func (b Budget) Soft() int {
+	if b.SoftPercent == nil {
+		return DefaultSoftPercent
+	}
+	return *b.SoftPercent
+}
+
+// ID is what tells one budget of a tenant from another: scope, unit, period, and in
+// front whose it is when the scope alone does not say: "model:fable-5/usd/month".
+func (b Budget) ID() string {
+	scope := b.Scope
+	if b.Of != "" {
+		scope += ":" + b.Of
+	}
+	return scope + "/" + string(b.Unit()) + "/" + string(b.Per)
+}

@@ -224,12 +224,11 @@ func (v *validation) alias(path string, a Alias, seen map[string]bool) {
 }
 
 func (v *validation) budget(path string, b Budget, seen map[string]bool) {
-	// Organization is the one scope that has counters so far. A limit that nobody
-	// keeps is worse than none, so the others of R8 are refused, not stored.
 	if b.Scope == "" {
 		v.fail(path+".scope", "is missing")
 	}
-	oneOf(v, path+".scope", b.Scope, "organization")
+	oneOf(v, path+".scope", b.Scope, BudgetScopes()...)
+	v.budgetOf(path+".of", b)
 	if b.Per == "" {
 		v.fail(path+".per", "is missing")
 	}
@@ -253,7 +252,34 @@ func (v *validation) budget(path string, b Budget, seen map[string]bool) {
 	case Tokens:
 		v.within(path+".tokens", b.Tokens, 1, 1_000_000_000_000_000)
 	}
+	if b.SoftPercent != nil {
+		v.within(path+".soft_percent", int64(*b.SoftPercent), 0, 100)
+	}
+	oneOf(v, path+".enforcement", b.Enforcement, Enforce, Observe)
 	v.once(path, "a budget of", b.ID(), seen)
+}
+
+// budgetOf checks whose a limit is. Teams, identities and keys are not written in the
+// catalog's file; a misspelt model or deployment would be a limit that nobody is under.
+func (v *validation) budgetOf(path string, b Budget) {
+	if b.Of == "" {
+		return
+	}
+	exists := true
+	switch b.Scope {
+	case ScopeOrganization:
+		v.fail(path, "is for scopes inside an organization")
+		return
+	case ScopeModel:
+		exists = v.models[b.Of]
+	case ScopePool:
+		_, exists = v.exactModels[b.Of]
+	case ScopeDeployment:
+		exists = v.deployments[b.Of]
+	}
+	if v.name(path, b.Of) && !exists {
+		v.fail(path, "%s %s does not exist", b.Scope, shown(b.Of))
+	}
 }
 
 func (v *validation) amount(path, usd string) {

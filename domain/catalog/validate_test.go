@@ -155,7 +155,19 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 		}},
 		{"tenants[0].routing_rules[0].chain[1]", "repeats", func(o *catalog.Objects) { o.Tenants[0].RoutingRules[0].Chain = []string{"a", "a"} }},
 		{"tenants[0].budgets[0].scope", "is missing", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Scope = "" }},
-		{"tenants[0].budgets[0].scope", "is none of organization", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Scope = "key" }},
+		{"tenants[0].budgets[0].scope", "is none of organization", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Scope = "planet" }},
+		{"tenants[0].budgets[0].of", "scopes inside an organization", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Of = "acme" }},
+		{"tenants[0].budgets[0].of", "model \"gone\" does not exist", func(o *catalog.Objects) {
+			o.Tenants[0].Budgets[0].Scope, o.Tenants[0].Budgets[0].Of = "model", "gone"
+		}},
+		{"tenants[0].budgets[0].of", "pool \"gone\" does not exist", func(o *catalog.Objects) {
+			o.Tenants[0].Budgets[0].Scope, o.Tenants[0].Budgets[0].Of = "pool", "gone"
+		}},
+		{"tenants[0].budgets[0].of", "deployment \"gone\" does not exist", func(o *catalog.Objects) {
+			o.Tenants[0].Budgets[0].Scope, o.Tenants[0].Budgets[0].Of = "deployment", "gone"
+		}},
+		{"tenants[0].budgets[0].soft_percent", "not between", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].SoftPercent = new(101) }},
+		{"tenants[0].budgets[0].enforcement", "is none of", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Enforcement = "hope" }},
 		{"tenants[0].budgets[0].per", "is missing", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Per = "" }},
 		{"tenants[0].budgets[0].per", "is none of", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Per = "year" }},
 		{"tenants[0].budgets[0]", "has 2 limits", func(o *catalog.Objects) { o.Tenants[0].Budgets[0].Tokens = 1 }},

@@ -17,6 +17,8 @@ var requestEvents = []definition{
 	define[request.ReservationOverrun]("reservation_overrun"),
 	define[request.MeterHoldPlaced]("meter_hold_placed"),
 	define[request.MeterHoldResolved]("meter_hold_resolved"),
+	define[request.LimitObserved]("limit_observed"),
+	define[request.BudgetThresholdReached]("budget_threshold_reached"),
 	define[request.ModelChanged]("model_changed"),
 	define[request.RequestFinalized]("request_finalized"),
 }

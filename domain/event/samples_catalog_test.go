@@ -87,13 +87,15 @@ var catalogSamples = []Event{
 	catalog.RoutingRuleRemoved{Tenant: "acme", Match: "best"},
 	// A real budget has one of the three limits.
 	catalog.BudgetSet{Tenant: "acme", Budget: catalog.Budget{
-		Scope: "organization", LimitUSD: "500", Requests: 600, Tokens: 2000000, Per: catalog.PerMonth,
+		Scope: "model", Of: "fable-5", LimitUSD: "500", Requests: 600, Tokens: 2000000, Per: catalog.PerMonth,
+		SoftPercent: new(90), Enforcement: catalog.Observe,
 	}},
-	catalog.BudgetRemoved{Tenant: "acme", Scope: "organization", Unit: catalog.USD, Per: catalog.PerMonth},
+	catalog.BudgetRemoved{Tenant: "acme", Scope: "model", Of: "fable-5", Unit: catalog.USD, Per: catalog.PerMonth},
 	catalog.KeyCreated{Key: catalog.Key{
 		ID: "0193e8f0-0000-7000-8000-000000000001", Tenant: "acme",
 		Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", Prefix: "sk-sluice-a5a5a5",
 		Scopes: []catalog.Scope{catalog.ScopeInference, catalog.ScopeRead}, Class: "assistant", Models: []string{"fable-5"}, ReplyModel: catalog.ReplyCanonical,
+		Team: "search", Identity: "ada",
 		CreatedAt: time.Date(2026, 11, 29, 10, 0, 0, 123000, time.UTC), ExpiresAt: time.Date(2027, 11, 29, 0, 0, 0, 0, time.UTC),
 		RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 	}},

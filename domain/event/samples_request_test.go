@@ -23,7 +23,7 @@ var (
 
 var requestSamples = []Event{
 	request.RequestAdmitted{
-		Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Dialect: "chat", RequestedModel: "fast",
+		Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Team: "search", Identity: "ada", Dialect: "chat", RequestedModel: "fast",
 		CanonicalModel: "fable-5", Class: "assistant", Priority: "realtime", Stream: true, Snapshot: "sha256:00ff", DeadlineMS: 600000, MaxAttempts: 8,
 		Fallback: "any", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
 		ClientRequestID: "client-1", ClientRetry: 1,
@@ -38,6 +38,7 @@ var requestSamples = []Event{
 		Deployment: "fable-5@bedrock", ProviderKey: "k1", CredentialOwner: request.Operator, FallbackKind: request.SameModel,
 		FallbackDepth: 1, Masked: true, OnClientCancel: "drain", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
 		Prices: samplePrices, Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"},
+		Takes: []request.Take{{Key: "org/acme/requests/minute/trailing", Settled: 1}, {Key: "org/acme/tokens/held", Held: 812_000}},
 	},
 	request.AttemptThrottled{Attempt: 1, Status: 429, RetryAfterMS: 2000, RetrySource: "retry-after", DurationMS: 212},
 	request.ThrottleDecided{
@@ -54,14 +55,28 @@ var requestSamples = []Event{
 		Deployment: "fable-5@bedrock", CredentialOwner: request.Workspace, FallbackKind: request.ModelChange, Masked: true,
 		Basis: usage.BasisReported, Usage: sampleUsage,
 		Amounts: request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1}, Waived: true,
-		Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"}, Failure: failure.StreamTruncated, DurationMS: 1234,
+		Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"},
+		Takes: []request.Take{
+			{Key: "org/acme/tokens/held", Held: -812_000}, {Key: "org/acme/tokens/day/2026-11-30", Settled: 440_200},
+		},
+		Failure: failure.StreamTruncated, DurationMS: 1234,
 	},
 	request.ReservationReleased{Attempt: 1, Released: 17_952_000},
 	request.ReservationOverrun{Attempt: 2, Overrun: 1000},
 	request.MeterHoldPlaced{
 		Attempt: 2, Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Model: "fable-5", Tokens: 1836,
+		Takes: []request.Take{{Key: "org/acme/tokens/held", Held: 1_836_000}, {Key: "org/acme/tokens/day/2026-11-30", Settled: 1}},
 	},
-	request.MeterHoldResolved{Attempt: 2, By: "reconciliation", Usage: sampleUsage},
+	request.MeterHoldResolved{
+		Attempt: 2, By: "reconciliation", Usage: sampleUsage,
+		Takes: []request.Take{{Key: "org/acme/tokens/held", Held: -1_836_000}, {Key: "org/acme/tokens/day/2026-11-30", Settled: 440_200}},
+	},
+	request.LimitObserved{Attempt: 1, Budget: "organization/requests/minute", Refusal: sampleRefusal},
+	request.BudgetThresholdReached{
+		Tenant: "acme", Budget: "organization/usd/month", Scope: "organization", Unit: "nanousd", Window: "2026-11",
+		Threshold: 400_000_000_000, Limit: 500_000_000_000, Used: 400_017_952_000, Resets: "2026-12-01T00:00:00Z",
+		Request: "0193748e-9a4b-7c3d-8e2f-1a2b3c4d5e6f",
+	},
 	request.ModelChanged{From: "fable-5", To: "fable-4", By: "chain"},
 	request.RequestFinalized{
 		Outcome: request.Refused, Code: "insufficient_quota", Attempts: 2, FallbackDepth: 1,

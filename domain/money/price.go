@@ -1,6 +1,8 @@
 package money
 
 import (
+	"math"
+
 	"github.com/shopspring/decimal"
 
 	"github.com/sluice-gateway/sluice/domain/usage"
@@ -157,3 +159,31 @@ func total(parts ...part) (NanoUSD, error) {
 	}
 	return s.round()
 }
+
+// PartsPerToken is how finely weighted tokens are counted.
+const PartsPerToken = 1_000
+
+// WindowParts is how much of a window of tokens an attempt's usage takes (R3):
+// I - min(C,I) x d + O with d = 1 - min(cache price, input price) / input price, at the
+// rates of the attempt's own tier, and no discount where a price is missing or zero.
+// Reasoning is in O already. In parts of a token; counts that are unknown are zero, and
+// one that no int64 holds is the largest.
+func (p Prices) WindowParts(u usage.Usage) int64 {
+	input, output := max(u.Input.Or(0), 0), max(u.Output.Or(0), 0)
+	cached := min(max(u.CachedInput.Or(0), 0), input)
+	full := decimal.NewFromInt(input - cached).Add(decimal.NewFromInt(output))
+	read := decimal.NewFromInt(cached)
+	if t := p.tierFor(input); cached > 0 && t.input != nil && t.input.IsPositive() {
+		// tierFor prices a missing cache rate as input, which is no discount.
+		read = read.Mul(decimal.Min(*t.cacheRead, *t.input)).DivRound(*t.input, windowPlaces)
+	}
+	parts := full.Add(read).Mul(decimal.NewFromInt(PartsPerToken)).Round(0)
+	if parts.GreaterThan(maxUnscaled) {
+		return math.MaxInt64
+	}
+	return parts.IntPart()
+}
+
+// windowPlaces is more than the parts of a token need, so that a share that does not
+// end is not rounded twice at the same place.
+const windowPlaces = 9

@@ -194,3 +194,40 @@ func TestScaleRoundsOnce_M1(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowTokensOfTheSource_R3: the two worked examples, and what gives no discount.
+//
+// Rules: R3.
+func TestWindowTokensOfTheSource_R3(t *testing.T) {
+	u := usage.Usage{Input: usage.Of(100_000), CachedInput: usage.Of(90_000), Output: usage.Of(2_000)}
+	reasoning := u
+	reasoning.Reasoning = usage.Of(1_500)
+	over := u
+	over.CachedInput = usage.Of(200_000)
+	long := &money.LongContext{AboveInputTokens: 50_000, CacheRead: usd("3")}
+	for _, tc := range []struct {
+		name   string
+		prices money.Prices
+		usage  usage.Usage
+		want   int64
+	}{
+		{"cached at a tenth", money.Prices{Input: usd("3"), Output: usd("15"), CacheRead: usd("0.30")}, u, 21_000_000},
+		{"the long context's prices are equal", money.Prices{Input: usd("3"), Output: usd("15"), CacheRead: usd("0.30"), LongContext: long}, u, 102_000_000},
+		{"no cache price", money.Prices{Input: usd("3"), Output: usd("15")}, u, 102_000_000},
+		{"an input price of zero", money.Prices{Input: usd("0"), Output: usd("15"), CacheRead: usd("0")}, u, 102_000_000},
+		{"a cached token is never more than a fresh one", money.Prices{Input: usd("3"), Output: usd("15"), CacheRead: usd("9")}, u, 102_000_000},
+		{"no prices at all", money.Prices{}, u, 102_000_000},
+		{"reasoning is in the output already", money.Prices{Input: usd("3"), CacheRead: usd("0.30")}, reasoning, 21_000_000},
+		{"more cached than there was", money.Prices{Input: usd("3"), CacheRead: usd("0.30")}, over, 12_000_000},
+		{"a share that does not end", money.Prices{Input: usd("3"), CacheRead: usd("1")}, usage.Usage{Input: usage.Of(1), CachedInput: usage.Of(1)}, 333},
+		{"nothing known", money.Prices{Input: usd("3")}, usage.Usage{}, 0},
+		{"more than a count can be", money.Prices{}, usage.Usage{Input: usage.Of(math.MaxInt64), Output: usage.Of(math.MaxInt64)}, math.MaxInt64},
+		{"less than nothing", money.Prices{}, usage.Usage{Input: usage.Of(-5), Output: usage.Of(-1), CachedInput: usage.Of(-1)}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.prices.WindowParts(tc.usage); got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
+			}
+		})
+	}
+}

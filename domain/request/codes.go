@@ -16,6 +16,7 @@ const (
 	CodeNoRouteAllowed           Code = "no_route_allowed"
 	CodeChainUnavailable         Code = "chain_unavailable"
 	CodeInsufficientQuota        Code = "insufficient_quota"
+	CodeRateLimitExceeded        Code = "rate_limit_exceeded"
 	CodeProviderThrottled        Code = "provider_throttled"
 	CodeUpstreamExhausted        Code = "upstream_exhausted"
 	CodeEmptyCompletion          Code = "empty_completion"

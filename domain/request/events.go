@@ -16,6 +16,8 @@ import (
 type RequestAdmitted struct {
 	Tenant          string   `json:"tenant"`
 	Key             string   `json:"key"`
+	Team            string   `json:"team,omitempty"`
+	Identity        string   `json:"identity,omitempty"`
 	Dialect         string   `json:"dialect"`
 	RequestedModel  string   `json:"requested_model"`
 	CanonicalModel  string   `json:"canonical_model"`
@@ -96,6 +98,17 @@ type AttemptReserved struct {
 	// Holds are the counters that carry the reservation, so that settling releases
 	// exactly them even when the budgets have changed since.
 	Holds []string `json:"holds,omitempty"`
+	// Takes are what the attempt takes of counters that do not count its money: a
+	// dispatch of a window of requests, its input of a window of tokens.
+	Takes []Take `json:"takes,omitempty"`
+}
+
+// Take is what an event does to one counter, in the counter's own unit. A hold that is
+// given back is negative.
+type Take struct {
+	Key     string `json:"key"`
+	Held    int64  `json:"held,omitempty"`
+	Settled int64  `json:"settled,omitempty"`
 }
 
 // AttemptThrottled is a provider's "not now".
@@ -162,6 +175,8 @@ type AttemptSettled struct {
 	// Reserved is the hold that this settlement replaces.
 	Reserved money.NanoUSD `json:"reserved_nanousd"`
 	Holds    []string      `json:"holds,omitempty"`
+	// Takes give back what the reservation took and put what was used in its place (R2).
+	Takes []Take `json:"takes,omitempty"`
 	// Failure is set when the attempt ended badly but had to be paid.
 	Failure    failure.Class `json:"failure,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"`
@@ -213,6 +228,7 @@ type MeterHoldPlaced struct {
 	Key     string `json:"key,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Tokens  int64  `json:"tokens"`
+	Takes   []Take `json:"takes,omitempty"`
 }
 
 // ByAge resolves a meter hold that nobody could resolve better: its tokens are let go
@@ -225,6 +241,32 @@ type MeterHoldResolved struct {
 	Attempt int         `json:"attempt"`
 	By      string      `json:"by"`
 	Usage   usage.Usage `json:"usage"`
+	Takes   []Take      `json:"takes,omitempty"`
+}
+
+// LimitObserved is an attempt that a limit under observation would have refused (R9).
+type LimitObserved struct {
+	Attempt int    `json:"attempt"`
+	Budget  string `json:"budget"`
+	Refusal
+}
+
+// BudgetThresholdReached says that the use of a limit has reached its soft threshold: once in
+// a window, whichever worker saw it (R9). Stream threshold/<counter>/<window>.
+type BudgetThresholdReached struct {
+	Tenant string `json:"tenant"`
+	Budget string `json:"budget"`
+	Scope  string `json:"scope"`
+	Unit   string `json:"unit"`
+	// Window is the window's name in UTC: 2026-11, 2026-11-30T10:15, total.
+	Window string `json:"window"`
+	// Threshold, Limit and Used are in whole units.
+	Threshold int64  `json:"threshold"`
+	Limit     int64  `json:"limit"`
+	Used      int64  `json:"used"`
+	Resets    string `json:"resets_at,omitempty"`
+	// Request is whose reservation reached it.
+	Request string `json:"request"`
 }
 
 // ModelChanged says that the walk moved to another model (N22).

@@ -30,7 +30,7 @@ func (m *Machine) Failed(f failure.Failure, r Report, now time.Time) Move {
 		})
 	}
 	m.list(a.reserved.Masked, Summary{Provider: a.reserved.Provider, Model: a.reserved.Model, Failure: f.Class, Status: f.Status})
-	m.settleFailed(a, f, r)
+	m.settleFailed(a, f, r, now)
 	return m.moveOn(f, now)
 }
 

@@ -55,12 +55,17 @@ func (m *Machine) refuse(r request.Refusal, skips []request.RouteSkipped) Move {
 }
 
 func (m *Machine) answerOf(r request.Refusal) Answer {
-	return Answer{Code: request.Code(r.Code), Refusal: &r, Attempts: m.candidates}
+	code := request.Code(r.Code)
+	return Answer{Code: code, Retryable: code == request.CodeRateLimitExceeded, Refusal: &r, Attempts: m.candidates}
 }
 
 // exhausted ends a walk that ran out of rungs, attempts or circuits: one envelope,
 // under the code of the last decisive failure (W16, W21).
 func (m *Machine) exhausted(now time.Time, why string) Move {
+	if m.limited != nil && len(m.attempts) == 0 {
+		// The routes that were not shut have limits of their own, and those refused (M13).
+		return m.refuseAll(*m.limited)
+	}
 	answer := Answer{Code: m.exhaustedCode(), Retryable: true, Attempts: m.candidates, RetryAfter: m.longestRetry.After}
 	if answer.RetryAfter == 0 {
 		answer.RetryAfter = m.wayOn
@@ -187,12 +192,12 @@ func (m *Machine) lastDepth() int {
 // Abandon gives back a reservation that may have been written although nobody was
 // called for it: it settles at nothing and closes the request.
 func (m *Machine) Abandon(res request.AttemptReserved, now time.Time) []event.Event {
-	a := &attempt{reserved: res, begun: now}
-	side := &Machine{req: m.req, attempts: append(m.attempts[:len(m.attempts):len(m.attempts)], *a)}
+	a := &attempt{reserved: res, rung: m.cursor, begun: now}
+	side := &Machine{req: m.req, rungs: m.rungs, attempts: append(m.attempts[:len(m.attempts):len(m.attempts)], *a)}
 	f := failure.Failure{Class: failure.ConnectError, Code: "never_sent"}
 	side.attempts = side.attempts[:res.Attempt]
 	side.current().failed = &f
 	side.say(request.AttemptFailed{Attempt: res.Attempt, Failure: f.Class, Code: f.Code})
-	side.settleFailed(side.current(), f, Report{})
+	side.settleFailed(side.current(), f, Report{}, now)
 	return side.finish(Answer{Code: request.CodeGatewayUnavailable}, request.Failed, now, "").Say
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/failure"
-	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -269,7 +268,7 @@ func (m *Machine) maxAttempts() int {
 func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.Time) Move {
 	estimate := m.req.Admitted.Estimate
 	estimate.MaxOutputTokens = OutputCeiling(r.Deployment, m.req.OutputTokens)
-	limits, worst, err := m.holdFor(r, estimate, now)
+	funds, err := m.fund(r, estimate, now)
 	if err != nil {
 		return m.internal(now)
 	}
@@ -277,17 +276,15 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 		Attempt: len(m.attempts) + 1, Rung: r.Index, Kind: kind, Tenant: m.req.Admitted.Tenant,
 		Provider: r.Provider.ID, Model: r.Model, Deployment: r.Deployment.ID, ProviderKey: key,
 		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth(),
-		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: worst,
-	}
-	for _, l := range limits {
-		reserved.Holds = append(reserved.Holds, string(l.Key))
+		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: funds.worst,
+		Holds: budget.Holds(funds.limits), Takes: budget.Take(funds.limits, estimate.InputTokens),
 	}
 	m.noteModelChange(r)
 	m.attempts = append(m.attempts, attempt{reserved: reserved, rung: m.cursor, begun: now})
 	m.say(reserved)
 	c := &Call{
 		Attempt: reserved.Attempt, Rung: *r, Key: key, Reserved: reserved,
-		Stream: m.streams(estimate.MaxOutputTokens), WithoutSeals: m.repaired || m.sealedFor(r), Checks: budget.Checks(limits, worst),
+		Stream: m.streams(estimate.MaxOutputTokens), WithoutSeals: m.repaired || m.sealedFor(r), Checks: funds.checks,
 	}
 	c.Timeouts = m.timeouts(r, estimate, c.Stream, now)
 	say := m.spoken()
@@ -310,24 +307,6 @@ func (m *Machine) sealedFor(r *Rung) bool {
 	// The issuer is not in the plan any more.
 	return true
 }
-
-// holdFor is what a platform-funded attempt holds, and under which limits (M2). A
-// customer's own key is the customer's money: it holds nothing here.
-func (m *Machine) holdFor(r *Rung, e request.Estimate, now time.Time) ([]budget.Limit, money.NanoUSD, error) {
-	if r.owner() == request.Workspace {
-		return nil, 0, nil
-	}
-	limits, err := budget.MoneyLimits(m.req.Admitted.Tenant, m.req.Budgets, now)
-	if err != nil {
-		return nil, 0, err
-	}
-	worst, err := r.Deployment.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens*m.choices())
-	return limits, worst, err
-}
-
-// choices is how many answers one attempt may bill: a provider's output ceiling holds
-// for each of them.
-func (m *Machine) choices() int64 { return int64(max(m.req.Choices, 1)) }
 
 // streams decides whether the provider is asked for a stream (S11).
 func (m *Machine) streams(ceiling int64) bool {
@@ -373,28 +352,6 @@ func (m *Machine) fallbackKind(r *Rung) request.FallbackKind {
 	}
 }
 
-// Refused is told when a reservation was refused by a budget, before anything was
-// written: what the call would have said is taken back, and the refusal is said
-// instead (M13). Its Say replaces the call's.
-func (m *Machine) Refused(r budget.Refusal, unsaid []event.Event, resets time.Time, now time.Time) Move {
-	m.attempts = m.attempts[:len(m.attempts)-1]
-	refusal := request.Refusal{
-		Code: string(request.CodeInsufficientQuota), Scope: r.Check.Scope,
-		Limit: r.Check.Limit, Used: r.Used, Unit: "nanousd",
-	}
-	if !resets.IsZero() {
-		refusal.Resets = resets.UTC().Format(time.RFC3339)
-	}
-	if len(m.attempts) == 0 {
-		m.said = nil
-		return m.refuse(refusal, m.skips)
-	}
-	// Earlier attempts have said things that still hold; only this reservation, the
-	// last of them, is taken back.
-	m.said = unsaid[:len(unsaid)-1]
-	return m.finish(m.answerOf(refusal), request.Refused, now, "")
-}
-
 // Unwritten is told that the call's reservation could not be made durable: nobody
 // is called. Its Say replaces the call's and closes what earlier attempts left; it
 // is empty when the log knows nothing of this request yet.
@@ -405,7 +362,7 @@ func (m *Machine) Unwritten(unsaid []event.Event, now time.Time) Move {
 		m.done = true
 		return Move{Finish: &Finish{Answer: answer}}
 	}
-	m.said = unsaid[:len(unsaid)-1]
+	m.said = withoutCall(unsaid)
 	return m.finish(answer, request.Failed, now, "")
 }
 

@@ -16,6 +16,7 @@ func Rungs(p catalog.Plan) []Rung {
 			}
 			rungs = append(rungs, Rung{
 				Index: c.Index, Stage: i, Model: stage.Model.Slug, Root: stage.Model.Slug == p.CanonicalModel,
+				ExactModel: stage.Model.ExactModel,
 				Unresolved: request.SkipReason(c.Skip), Deployment: c.Deployment, Provider: c.Provider,
 				Policy: stage.Policy, Owner: owner,
 				Position: stage.Position, Referred: stage.Referred, Override: stage.Override,

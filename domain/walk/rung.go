@@ -20,6 +20,8 @@ type Rung struct {
 	// model that the caller's name resolved to.
 	Model string
 	Root  bool
+	// ExactModel is the pool's: what every deployment of it serves (N15).
+	ExactModel string
 	// Unresolved is set instead of a deployment where a position of the chain
 	// names nothing usable; the reason is recorded (N7).
 	Unresolved request.SkipReason

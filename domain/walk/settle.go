@@ -3,6 +3,7 @@ package walk
 import (
 	"time"
 
+	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
@@ -25,7 +26,7 @@ type Report struct {
 // settleFailed settles an attempt that served nothing (M5): at zero, with the
 // reservation released. Where the provider may have done the work the zero is
 // charged, but what it cost is unknown, never known-as-zero (D2, D3).
-func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report) {
+func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report, now time.Time) {
 	s := m.settlementOf(a)
 	s.Basis, s.Usage = usage.BasisReported, usage.Usage{Input: usage.Of(0), Output: usage.Of(0)}
 	switch {
@@ -38,7 +39,7 @@ func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report) {
 	case f.PossiblyBilled:
 		s.Basis, s.Usage = usage.BasisUnknown, r.Usage
 	}
-	m.settle(a, s)
+	m.settle(a, s, now)
 	m.say(request.ReservationReleased{Attempt: a.reserved.Attempt, Released: a.reserved.Reserved})
 }
 
@@ -50,13 +51,14 @@ func (m *Machine) settleServed(a *attempt, r Report, whole bool, failed failure.
 	if s.Basis != usage.BasisUnknown {
 		s.Amounts, s.Basis = price(a.reserved, s.Usage, s.Basis)
 	}
-	m.settle(a, s)
+	m.settle(a, s, now)
 	if s.Basis == usage.BasisUnknown && s.CredentialOwner == request.Operator {
 		// Nothing is charged for what nobody knows, but the tokens stay taken: a provider
 		// that never reports would otherwise be free of every limit (D2, R2).
+		tokens := a.reserved.Estimate.InputTokens + a.reserved.Estimate.MaxOutputTokens*m.choices()
 		m.say(request.MeterHoldPlaced{
 			Attempt: s.Attempt, Tenant: s.Tenant, Key: s.Key, Model: s.Model,
-			Tokens: a.reserved.Estimate.InputTokens + a.reserved.Estimate.MaxOutputTokens*m.choices(),
+			Tokens: tokens, Takes: budget.HoldOn(a.reserved.Takes, tokens),
 		})
 	}
 	if over := s.Charge - a.reserved.Reserved; over > 0 {
@@ -116,10 +118,11 @@ func (m *Machine) settlementOf(a *attempt) request.AttemptSettled {
 }
 
 // settle says a settlement, once: a repeated or late call changes nothing (I5).
-func (m *Machine) settle(a *attempt, s request.AttemptSettled) {
+func (m *Machine) settle(a *attempt, s request.AttemptSettled, now time.Time) {
 	if a.settled {
 		return
 	}
+	s.Takes = m.returned(a, s, now)
 	a.settled = true
 	m.charged += s.Charge
 	m.say(s)

@@ -118,6 +118,8 @@ type Machine struct {
 	// repaired is set once a provider could not read the request's sealed reasoning:
 	// from then on it is left out (K5).
 	repaired bool
+	// limited is the last limit of a route that refused a reservation (M13).
+	limited *request.Refusal
 	// unavailable is set when a chain cannot be called as it was written (C6).
 	unavailable bool
 	// charged sums what the attempts were settled at.

@@ -409,14 +409,14 @@ func TestUnknownUsageHoldsTheMeter_R2(t *testing.T) {
 
 // Rules: M13, M16.
 func TestABudgetStopsTheWalkAndSaysWhich_M13_M16(t *testing.T) {
-	budgets := []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: "0.00001", Per: catalog.PerMonth}}
+	budgets := []catalog.Budget{{Scope: catalog.ScopeOrganization, LimitUSD: "0.00001", Per: catalog.PerMonth}}
 	req := request1(func(r *walk.Request) { r.Budgets = budgets })
-	run := sim.Walk(walk.New(req, []walk.Rung{rung(0), rung(1)}, &sim.World{}), script(nil), sim.Counters{}, noon)
+	run := sim.Walk(walk.New(req, []walk.Rung{rung(0), rung(1)}, &sim.World{}), script(nil), budget.NewBook(), noon)
 	if diff := cmp.Diff([]string{"refused insufficient_quota"}, moves(run)); diff != "" {
 		t.Fatal(diff)
 	}
 	refused := run.Events[0].(request.RequestRefused)
-	want := request.Refusal{Code: "insufficient_quota", Scope: "organization", Limit: 10_000, Unit: "nanousd"}
+	want := request.Refusal{Code: "insufficient_quota", Scope: "organization", Limit: 10_000, Unit: "nanousd", Resets: "2026-12-01T00:00:00Z"}
 	if diff := cmp.Diff(want, refused.Refusal); diff != "" {
 		t.Error(diff)
 	}
@@ -428,16 +428,16 @@ func TestABudgetThatRunsOutOnTheWayStillSettlesWhatCameBefore_M5_M13(t *testing.
 	// more than is left once the first has been charged nothing, so make the second
 	// deployment dearer than the budget.
 	dear := decimal.RequireFromString("300")
-	budgets := []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: "0.005", Per: catalog.Total}}
+	budgets := []catalog.Budget{{Scope: catalog.ScopeOrganization, LimitUSD: "0.005", Per: catalog.Total}}
 	rungs := []walk.Rung{rung(0), rung(1, func(r *walk.Rung) { r.Deployment.Prices.Input = &dear })}
 	req := request1(func(r *walk.Request) { r.Budgets = budgets })
-	counters := sim.Counters{}
+	counters := budget.NewBook()
 	run := sim.Walk(walk.New(req, rungs, &sim.World{}), script(map[string][]sim.Ending{"d0": {fails(failure.DeploymentGone)}}), counters, noon)
 	if diff := cmp.Diff([]string{"first d0 k1", "refused insufficient_quota"}, moves(run)); diff != "" {
 		t.Fatal(diff)
 	}
 	checkLife(t, run.Events)
-	for key, c := range counters {
+	for key, c := range counters.Counters {
 		if c.Held != 0 {
 			t.Errorf("%s still holds %d", key, c.Held)
 		}
@@ -551,9 +551,9 @@ func TestEveryWalkIsALife(t *testing.T) {
 		}
 		req := request1(func(r *walk.Request) {
 			r.Admitted.MaxAttempts = rapid.IntRange(1, 8).Draw(t, "max attempts")
-			r.Budgets = []catalog.Budget{{Scope: budget.ScopeOrganization, LimitUSD: "0.02", Per: catalog.Total}}
+			r.Budgets = []catalog.Budget{{Scope: catalog.ScopeOrganization, LimitUSD: "0.02", Per: catalog.Total}}
 		})
-		counters := sim.Counters{}
+		counters := budget.NewBook()
 		run := sim.Walk(walk.New(req, rungs, &sim.World{}), func(*walk.Call, time.Time) sim.Ending {
 			if rapid.IntRange(0, 3).Draw(t, "serves") == 0 {
 				return serves()
@@ -570,7 +570,7 @@ func TestEveryWalkIsALife(t *testing.T) {
 		for _, a := range life.Attempts {
 			charged += a.Settled.Charge
 		}
-		for key, c := range counters {
+		for key, c := range counters.Counters {
 			if c.Held != 0 || c.Settled != int64(charged) {
 				t.Fatalf("%s holds %d and has settled %d of %d", key, c.Held, c.Settled, charged)
 			}

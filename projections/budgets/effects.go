@@ -14,9 +14,20 @@ import (
 )
 
 const (
-	reserved = "attempt_reserved"
-	settled  = "attempt_settled"
+	reserved     = "attempt_reserved"
+	settled      = "attempt_settled"
+	holdPlaced   = "meter_hold_placed"
+	holdResolved = "meter_hold_resolved"
 )
+
+// moves reports whether an event of the type does anything to a counter.
+func moves(typ string) bool {
+	switch typ {
+	case reserved, settled, holdPlaced, holdResolved:
+		return true
+	}
+	return false
+}
 
 // errField is a field of a stored event that is not what the type says. The value
 // is not repeated.
@@ -34,7 +45,7 @@ func Effects(raw eventstore.Raw) ([]budget.Delta, error) {
 	switch newest := known[string(raw.Type)]; {
 	case newest == 0 || raw.TypeVersion < 1 || raw.TypeVersion > newest:
 		return nil, &event.UnknownTypeError{Type: string(raw.Type), Version: raw.TypeVersion}
-	case string(raw.Type) != reserved && string(raw.Type) != settled:
+	case !moves(string(raw.Type)):
 		return nil, nil
 	case raw.TypeVersion < newest:
 		return lifted(string(raw.Type), raw.TypeVersion, raw.Data)
@@ -56,13 +67,15 @@ func lifted(typ string, version int, data []byte) ([]budget.Delta, error) {
 // read picks the fields out of the text. gjson does not judge what it reads, but
 // the log holds only valid JSON; the kinds and ranges are checked here.
 func read(isSettled bool, data []byte) ([]budget.Delta, error) {
-	var holds gjson.Result
+	var holds, takes gjson.Result
 	var hold, charge int64
 	var err error
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "holds":
 			holds = value
+		case "takes":
+			takes = value
 		case "reserved_nanousd":
 			hold, err = amount(key.Str, value)
 		case "charge_nanousd":
@@ -78,7 +91,51 @@ func read(isSettled bool, data []byte) ([]budget.Delta, error) {
 	} else {
 		charge = 0
 	}
-	return each(holds, hold, charge)
+	deltas, err := each(holds, hold, charge)
+	if err != nil {
+		return nil, err
+	}
+	return taken(deltas, takes)
+}
+
+// taken adds what an event does to counters of other units.
+func taken(deltas []budget.Delta, takes gjson.Result) ([]budget.Delta, error) {
+	if !takes.Exists() || takes.Type == gjson.Null {
+		return deltas, nil
+	}
+	if !takes.IsArray() {
+		return nil, fmt.Errorf("takes %w", errField)
+	}
+	var err error
+	takes.ForEach(func(_, take gjson.Result) bool {
+		var d budget.Delta
+		if d, err = deltaOf(take); err == nil {
+			deltas = append(deltas, d)
+		}
+		return err == nil
+	})
+	return deltas, err
+}
+
+func deltaOf(take gjson.Result) (d budget.Delta, err error) {
+	if !take.IsObject() {
+		return d, fmt.Errorf("takes %w", errField)
+	}
+	take.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "key":
+			if value.Type != gjson.String {
+				err = fmt.Errorf("takes %w", errField)
+			}
+			d.Key = budget.Key(value.Str)
+		case "held":
+			d.Held, err = amount("takes", value)
+		case "settled":
+			d.Settled, err = amount("takes", value)
+		}
+		return err == nil
+	})
+	return d, err
 }
 
 func amount(name string, value gjson.Result) (int64, error) {

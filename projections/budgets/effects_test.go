@@ -93,6 +93,11 @@ func TestWrongFieldsAreErrors(t *testing.T) {
 		`{"reserved_nanousd":1,"holds":"a"}`,
 		`{"reserved_nanousd":1,"holds":[1]}`,
 		`{"reserved_nanousd":1,"holds":{"a":"b"}}`,
+		`{"takes":{"key":"a","held":1}}`,
+		`{"takes":[1]}`,
+		`{"takes":[{"key":1,"held":1}]}`,
+		`{"takes":[{"key":"a","held":1.5}]}`,
+		`{"takes":[{"key":"a","settled":"1"}]}`,
 	} {
 		if deltas, err := effects(reserved, 1, []byte(data)); err == nil {
 			t.Errorf("%s: %v", data, deltas)

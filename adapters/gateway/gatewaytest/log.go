@@ -9,7 +9,6 @@ import (
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"
-	"github.com/sluice-gateway/sluice/domain/walk/sim"
 	"github.com/sluice-gateway/sluice/eventstore"
 )
 
@@ -40,10 +39,11 @@ func (l *Log) Moves(t *testing.T) []string {
 
 // Log is a Log that keeps its promises without a database.
 type Log struct {
-	mu       sync.Mutex
-	Streams  map[string][]eventstore.Event
-	Counters sim.Counters
-	Commits  int
+	mu      sync.Mutex
+	Streams map[string][]eventstore.Event
+	// Book is the counters. What an append records is as old as its events.
+	Book    *budget.Book
+	Commits int
 	// Fail, when set, is asked before each append.
 	Fail func(a eventstore.Append) error
 	// Entered, when set, gets every append before it is written.
@@ -52,7 +52,7 @@ type Log struct {
 
 // NewLog is an empty log.
 func NewLog() *Log {
-	return &Log{Streams: map[string][]eventstore.Event{}, Counters: sim.Counters{}}
+	return &Log{Streams: map[string][]eventstore.Event{}, Book: budget.NewBook()}
 }
 
 // AppendAll writes a group or nothing.
@@ -76,16 +76,29 @@ func (l *Log) AppendAll(_ context.Context, group []eventstore.Append) ([]eventst
 		}
 	}
 	l.Commits++
-	var results []eventstore.Result
-	for _, a := range group {
-		events, deltas := a.Events, a.Deltas
-		refusal := budget.Decide(l.Counters, a.Checks)
-		if refusal != nil {
-			events, deltas = a.Refuse(*refusal)
+	now := group[0].Events[0].At
+	before := l.Book.At(now)
+	results := make([]eventstore.Result, len(group))
+	for i, a := range group {
+		results[i].Refusal = budget.Decide(before, a.Checks)
+	}
+	written := make([][]eventstore.Event, len(group))
+	deltas := make([][]budget.Delta, len(group))
+	for i, a := range group {
+		written[i], deltas[i] = a.Events, a.Deltas
+		if r := results[i].Refusal; r != nil {
+			if written[i], deltas[i] = a.Refuse(*r); len(written[i]) == 0 {
+				return results, nil
+			}
 		}
-		l.Streams[a.Stream] = append(l.Streams[a.Stream], events...)
-		budget.Apply(l.Counters, deltas)
-		results = append(results, eventstore.Result{Version: int64(len(l.Streams[a.Stream])), Refusal: refusal})
+	}
+	for i, a := range group {
+		l.Streams[a.Stream] = append(l.Streams[a.Stream], written[i]...)
+		l.Book.Apply(deltas[i], now)
+		results[i].Version = int64(len(l.Streams[a.Stream]))
+		if results[i].Refusal == nil {
+			results[i].Standings = budget.Standings(before, l.Book.At(now), a.Checks)
+		}
 	}
 	return results, nil
 }
@@ -131,7 +144,7 @@ func (l *Log) NothingHeld(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, c := range l.Counters {
+	for key, c := range l.Book.Counters {
 		if c.Held != 0 {
 			t.Errorf("%s still holds %d", key, c.Held)
 		}

@@ -15,69 +15,103 @@ type Counters interface {
 	Counters(ctx context.Context, shard int16, keys []budget.Key) (map[budget.Key]budget.Counter, error)
 }
 
-// budgetState is a budget and what is left of it, in its unit; money is in nano-USD.
-// What this release does not count is null: nobody knows it, which is not zero.
+// budgetState is a limit and what is left of it, in its unit; money is in nano-USD.
 type budgetState struct {
-	Scope string         `json:"scope"`
-	Unit  string         `json:"unit"`
-	Per   catalog.Period `json:"per"`
-	Limit int64          `json:"limit"`
-	// Held is reserved by requests that run.
-	Held    *int64 `json:"held"`
-	Settled *int64 `json:"settled"`
+	// Budget is the id of the budget and Of whose counter this is, where it is one of
+	// several.
+	Budget      string              `json:"budget"`
+	Scope       string              `json:"scope"`
+	Of          string              `json:"of,omitempty"`
+	Unit        string              `json:"unit"`
+	Per         catalog.Period      `json:"per"`
+	Enforcement catalog.Enforcement `json:"enforcement"`
+	Limit       int64               `json:"limit"`
+	// Held is reserved by requests that run, Settled used in the window.
+	Held    int64 `json:"held"`
+	Settled int64 `json:"settled"`
 	// Remaining is never below zero, also where a limit was lowered below what is spent.
-	Remaining *int64     `json:"remaining"`
-	ResetsAt  *time.Time `json:"resets_at"`
+	Remaining int64 `json:"remaining"`
+	// ResetsAt is when the window ends or, where it trails, moves next.
+	ResetsAt *time.Time `json:"resets_at"`
 }
 
-// getBudgets is GET /v1/budgets: the organization's limits and what is left of them.
+// maxBudgetStates bounds the list: a budget of each model has a counter for every one.
+const maxBudgetStates = 2_000
+
+// getBudgets is GET /v1/budgets: the organization's limits and what is left of them. Of
+// keys, teams and identities it shows the caller's own.
 func (a *API) getBudgets(ctx context.Context, c *call) *edge.Reply {
 	tenant, ok := c.snapshot.Tenant(c.key.Tenant)
 	if !ok {
 		return a.unavailable(c.Request)
 	}
-	states := make([]budgetState, len(tenant.Budgets))
-	counted := map[int]budget.Limit{}
-	var keys []budget.Key
-	for i, b := range tenant.Budgets {
-		size, err := b.Limit()
-		if err != nil {
-			a.Logger.Error("budget cannot be read", "tenant", tenant.ID, "budget", b.ID(), "error", err)
-			return a.unavailable(c.Request)
-		}
-		states[i] = budgetState{Scope: b.Scope, Unit: unitName(b.Unit()), Per: b.Per, Limit: size}
-		// One at a time, so that a limit is known by the budget it came from.
-		limits, err := budget.MoneyLimits(tenant.ID, tenant.Budgets[i:i+1], a.Now())
-		if err != nil || len(limits) == 0 {
-			continue
-		}
-		counted[i], keys = limits[0], append(keys, limits[0].Key)
+	limits, err := limitsShown(c, tenant, a.Now())
+	if err != nil {
+		a.Logger.Error("budgets cannot be read", "tenant", tenant.ID, "error", err)
+		return a.unavailable(c.Request)
 	}
+	var keys []budget.Key
+	for _, l := range limits {
+		keys = append(keys, l.Key)
+		if l.HeldKey != "" {
+			keys = append(keys, l.HeldKey)
+		}
+	}
+	counters := map[budget.Key]budget.Counter{}
 	if len(keys) > 0 {
-		counters, err := a.Counters.Counters(ctx, a.ShardOf(tenant.ID), keys)
-		if err != nil {
+		if counters, err = a.Counters.Counters(ctx, a.ShardOf(tenant.ID), keys); err != nil {
 			a.Logger.Error("budget counters cannot be read", "error", err)
 			return a.unavailable(c.Request)
 		}
-		for i, limit := range counted {
-			states[i].count(counters[limit.Key], limit.Resets)
-		}
+	}
+	states := make([]budgetState, len(limits))
+	for i := range limits {
+		states[i] = stateOf(&limits[i], counters)
 	}
 	return writeJSON(listOf(states, ""))
 }
 
-func (s *budgetState) count(now budget.Counter, resets time.Time) {
-	remaining := max(0, s.Limit-now.Held-now.Settled)
-	s.Held, s.Settled, s.Remaining = &now.Held, &now.Settled, &remaining
-	if !resets.IsZero() {
-		s.ResetsAt = &resets
+// limitsShown are the limits of every model, pool and deployment that the organization
+// has a budget for, and of the caller.
+func limitsShown(c *call, tenant *catalog.Tenant, now time.Time) ([]budget.Limit, error) {
+	caller := budget.Subject{Tenant: tenant.ID, Key: c.key.ID, Team: c.key.Team, Identity: c.key.Identity}
+	subjects := []budget.Subject{caller}
+	objects := c.snapshot.Objects()
+	for _, m := range objects.Models {
+		subjects = append(subjects, budget.Subject{Tenant: tenant.ID, Model: m.Slug, Pool: m.ExactModel})
 	}
+	for _, d := range objects.Deployments {
+		subjects = append(subjects, budget.Subject{Tenant: tenant.ID, Deployment: d.ID})
+	}
+	var limits []budget.Limit
+	seen := map[budget.Key]bool{}
+	for _, s := range subjects {
+		under, err := budget.Limits(s, tenant.Budgets, now)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range under {
+			if len(limits) < maxBudgetStates && !seen[l.Key] {
+				seen[l.Key] = true
+				limits = append(limits, l)
+			}
+		}
+	}
+	return limits, nil
 }
 
-// unitName says that money is counted in nano-USD.
-func unitName(u catalog.Unit) string {
-	if u == catalog.USD {
-		return "nanousd"
+func stateOf(l *budget.Limit, counters map[budget.Key]budget.Counter) budgetState {
+	s := budgetState{
+		Budget: l.Budget, Scope: l.Scope, Of: l.Of, Per: l.Per, Enforcement: catalog.Enforce, Limit: l.Limit,
 	}
-	return string(u)
+	if l.Observe {
+		s.Enforcement = catalog.Observe
+	}
+	seen := l.See(counters)
+	s.Unit, s.Held, s.Settled = seen.Unit, seen.Held, seen.Settled
+	s.Remaining = max(0, l.Limit-seen.Used)
+	if !seen.Resets.IsZero() {
+		s.ResetsAt = &seen.Resets
+	}
+	return s
 }

@@ -79,6 +79,7 @@ func (a *API) reply(r *edge.Request, out *gateway.Outcome) *edge.Reply {
 	}
 	setID(reply.Header, out.RequestID)
 	setFacts(reply.Header, out.Facts)
+	setLimits(reply.Header, voice(r).Name(), limitsOf(out), a.Now())
 	if out.Replayed {
 		reply.Header.Set("Idempotent-Replayed", "true")
 	}

@@ -36,18 +36,15 @@ type Run struct {
 	End   time.Time
 }
 
-// Counters decides reservations as the log would and keeps what they hold. nil
-// admits everything.
-type Counters map[budget.Key]budget.Counter
-
-// Walk runs a machine to its end from a moment on.
-func Walk(m *walk.Machine, providers Providers, counters Counters, now time.Time) Run {
+// Walk runs a machine to its end from a moment on. book decides reservations as the log
+// would and keeps what they hold; nil admits everything.
+func Walk(m *walk.Machine, providers Providers, book *budget.Book, now time.Time) Run {
 	var run Run
 	move := m.Start(now)
 	for {
 		switch {
 		case move.Finish != nil:
-			run.write(counters, move.Say)
+			run.write(book, move.Say, now)
 			run.Answer, run.End = move.Finish.Answer, now
 			return run
 		case move.Wait != nil:
@@ -55,11 +52,10 @@ func Walk(m *walk.Machine, providers Providers, counters Counters, now time.Time
 			now = now.Add(move.Wait.For)
 			move = m.Waited(now)
 		default:
-			if refused := budget.Decide(counters, move.Call.Checks); counters != nil && refused != nil {
-				move = m.Refused(*refused, move.Say, time.Time{}, now)
+			if refused := run.reserve(m, book, move, now); refused != nil {
+				move = *refused
 				continue
 			}
-			run.write(counters, move.Say)
 			run.Calls = append(run.Calls, *move.Call)
 			end := providers(move.Call, now)
 			now = now.Add(end.After)
@@ -79,13 +75,29 @@ func conclude(m *walk.Machine, end Ending, now time.Time) walk.Move {
 	}
 }
 
-func (r *Run) write(counters Counters, say []event.Event) {
+// reserve writes a reservation, or tells the machine which limit refused it.
+func (r *Run) reserve(m *walk.Machine, book *budget.Book, move walk.Move, now time.Time) *walk.Move {
+	if book == nil {
+		r.write(nil, move.Say, now)
+		return nil
+	}
+	before := book.Asked(move.Call.Checks, now)
+	if refused := budget.Decide(before, move.Call.Checks); refused != nil {
+		next := m.Refused(*refused, move.Say, now)
+		return &next
+	}
+	r.write(book, move.Say, now)
+	m.Admitted(budget.Standings(before, book.Asked(move.Call.Checks, now), move.Call.Checks))
+	return nil
+}
+
+func (r *Run) write(book *budget.Book, say []event.Event, now time.Time) {
 	r.Events = append(r.Events, say...)
-	if counters == nil {
+	if book == nil {
 		return
 	}
 	for _, e := range say {
-		budget.Apply(counters, budget.Effects(e))
+		book.Apply(budget.Effects(e), now)
 	}
 }
 
