@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 )
 
@@ -23,41 +21,37 @@ const (
 // however many keys one of them has, it cannot fill the way for all others (A7). An
 // answer that streams holds no slot.
 type admission struct {
-	slots int64
+	slots int
 	wait  time.Duration
 
 	mu    sync.Mutex
 	gates map[string]*gate
 }
 
-// gate is one organization's slots. It lives as long as somebody uses it.
-type gate struct {
-	slots *semaphore.Weighted
-	users int
-}
-
 func newAdmission(slots int, wait time.Duration) *admission {
-	return &admission{slots: int64(slots), wait: wait, gates: map[string]*gate{}}
+	return &admission{slots: slots, wait: wait, gates: map[string]*gate{}}
 }
 
-// enter waits for a slot, first come, first served. The error is a refusal to tell
-// the caller, or ctx's when the client left.
-func (a *admission) enter(ctx context.Context, tenant string) (leave func(), refused *apierror.Error, gone error) {
+// enter waits for a slot. yields tells whether the request gives way to others when
+// there is none free. The error is a refusal to tell the caller, or ctx's when the
+// client left.
+func (a *admission) enter(ctx context.Context, tenant string, yields func() bool) (leave func(), refused *apierror.Error, gone error) {
 	g := a.gate(tenant)
 	waiting, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
-	if err := g.slots.Acquire(waiting, 1); err != nil {
+	if err := g.acquire(waiting, yields); err != nil {
 		a.leaveGate(tenant, g)
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
 		e := apierror.New(apierror.AdmissionTimeout)
 		e.RetryAfter = time.Second
-		e.Scope = "organization"
+		slots := int64(a.slots)
+		e.Scope, e.Limit, e.Used, e.Unit = "organization", &slots, &slots, "requests"
 		return nil, e, nil
 	}
 	return sync.OnceFunc(func() {
-		g.slots.Release(1)
+		g.release()
 		a.leaveGate(tenant, g)
 	}), nil, nil
 }
@@ -67,7 +61,7 @@ func (a *admission) gate(tenant string) *gate {
 	defer a.mu.Unlock()
 	g := a.gates[tenant]
 	if g == nil {
-		g = &gate{slots: semaphore.NewWeighted(a.slots)}
+		g = &gate{free: a.slots}
 		a.gates[tenant] = g
 	}
 	g.users++

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
@@ -26,7 +29,7 @@ func (g *Gateway) Serve(ctx context.Context, in Incoming) *Outcome {
 func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	w := g.newWalker(in)
 	w.claim = c
-	leave, refused, gone := g.admission.enter(ctx, in.Key.Tenant)
+	leave, refused, gone := g.admission.enter(ctx, in.Key.Tenant, in.yields)
 	switch {
 	case gone != nil:
 		return &Outcome{RequestID: w.id, Gone: true}
@@ -44,7 +47,7 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	}
 	plan, err := in.Snapshot.Resolve(catalog.Ask{Tenant: in.Key.Tenant, Name: req.Model, Class: in.Controls.Class, Key: in.Key})
 	if err != nil {
-		return w.refuse(ctx, req.Model, Unresolved(err))
+		return w.refuseFor(ctx, req.Model, Unresolved(err), scopeOf(err))
 	}
 	rungs := walk.Rungs(plan)
 	if err := untranslatable(req, rungs); err != nil {
@@ -114,6 +117,21 @@ func modeOf(req *dialect.Request) walk.UpstreamMode {
 		return walk.Whole
 	}
 	return walk.Auto
+}
+
+// yields reports whether a request gives way to others while it waits for a slot (N12).
+// That is before its body is read: of the body only the name that it asks for is looked
+// at, and only by a request that has to wait.
+func (in *Incoming) yields() bool {
+	if in.Controls.Priority != "" {
+		return in.Controls.Priority == catalog.Background
+	}
+	class := cmp.Or(in.Key.Class, in.Controls.Class)
+	if class == "" {
+		name := gjson.GetBytes(in.Body, "model").String()
+		class = in.Snapshot.ClassNamed(in.Key.Tenant, name)
+	}
+	return catalog.DefaultPriority(class) == catalog.Background
 }
 
 // priority is the request's own, else its class's default (N12).
@@ -202,12 +220,35 @@ func (g *Gateway) Refuse(ctx context.Context, in Incoming, e *apierror.Error) *O
 	return g.newWalker(in).refuse(ctx, "", e)
 }
 
+// scopeOf is the scope that refused a name, for the log. The caller is not told: a name
+// that the key may not use reads like one that does not exist (N13).
+func scopeOf(err error) string {
+	switch err.(type) {
+	case *catalog.ConfinedError:
+		return "key"
+	case *catalog.ClassError, *catalog.ExpansionError:
+		return "model"
+	}
+	return "organization"
+}
+
 // refuse turns a request away before its walk: one event, one commit (A9).
 func (w *walker) refuse(ctx context.Context, model string, e *apierror.Error) *Outcome {
+	return w.refuseFor(ctx, model, e, e.Scope)
+}
+
+func (w *walker) refuseFor(ctx context.Context, model string, e *apierror.Error, scope string) *Outcome {
+	refusal := request.Refusal{Code: string(e.Code), Scope: scope, Unit: e.Unit}
+	if e.Limit != nil && e.Used != nil {
+		refusal.Limit, refusal.Used = *e.Limit, *e.Used
+	}
+	if e.RetryAfter > 0 {
+		refusal.Resets = w.g.Now().Add(e.RetryAfter).UTC().Format(time.RFC3339Nano)
+	}
 	refused := request.RequestRefused{
 		Tenant: w.in.Key.Tenant, Key: w.in.Key.ID, Dialect: string(w.in.Dialect.Name()), RequestedModel: model,
 		Snapshot: w.in.Snapshot.ID, ClientRequestID: w.in.Controls.ClientRequestID,
-		Refusal: request.Refusal{Code: string(e.Code), Scope: e.Scope},
+		Refusal: refusal,
 	}
 	if err := w.close(ctx, string(e.Code), refused); err != nil {
 		return w.unavailable()

@@ -181,8 +181,11 @@ func (w *walker) errorOf(a walk.Answer) *apierror.Error {
 			Provider: s.Provider, Model: s.Model, Failure: string(s.Failure), Status: s.Status,
 		})
 	}
-	if r := a.Refusal; r != nil && r.Scope != "" {
-		e.Scope, e.Limit, e.Used, e.Unit = r.Scope, &r.Limit, &r.Used, r.Unit
+	if r := a.Refusal; r != nil {
+		e.Scope = r.Scope
+		if r.Unit != "" {
+			e.Limit, e.Used, e.Unit = &r.Limit, &r.Used, r.Unit
+		}
 		e.ResetsAt, _ = time.Parse(time.RFC3339, r.Resets)
 	}
 	return e

@@ -54,6 +54,19 @@ func (s *Snapshot) classNamed(name string) (string, bool) {
 	return name, configured || slices.Contains(builtInClasses, name)
 }
 
+// ClassNamed is the class that an organization's request for a name means, empty where
+// the name is a rule, a model, an alias or nothing.
+func (s *Snapshot) ClassNamed(tenant, name string) string {
+	if names := s.names[tenant]; names != nil {
+		_, alias := names.aliases[name]
+		if names.rules[name] != nil || s.models[name] != nil || alias {
+			return ""
+		}
+	}
+	class, _ := s.classNamed(name)
+	return class
+}
+
 // chainOfClass is the chain that a class serves from, nil if it has none.
 func (s *Snapshot) chainOfClass(class string) []string {
 	if chain := s.classes[class]; len(chain) > 0 {

@@ -14,7 +14,7 @@ import (
 func (m *Machine) Start(now time.Time) Move {
 	m.closeUnavailable()
 	if refusal, skips := m.unservable(); refusal != "" {
-		return m.refuse(request.Refusal{Code: string(refusal)}, skips)
+		return m.refuse(m.refusedByAll(refusal, skips), skips)
 	}
 	m.say(m.req.Admitted)
 	return m.advance(now)

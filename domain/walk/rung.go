@@ -118,7 +118,7 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 	if feature := m.req.Unsayable[r.Provider.Protocol]; feature != "" {
 		return request.SkipCapabilityMissing, map[string]string{"capability": feature}
 	}
-	if window := m.tooSmall(r.Deployment.Context); window != "" {
+	if window, _, _ := m.tooSmall(r.Deployment.Context); window != "" {
 		return request.SkipContextTooSmall, map[string]string{"window": window}
 	}
 	if r.owner() == request.Operator && !r.Deployment.Prices.Known() {
@@ -127,20 +127,40 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 	return "", nil
 }
 
-// tooSmall names the declared window that the request does not fit, or "" (A5).
-// An undeclared window excludes nothing. The caller's own maximum is never
-// lowered to make it fit.
-func (m *Machine) tooSmall(c catalog.Context) string {
+// tooSmall names the declared window that the request does not fit, or "", with its
+// size and what the request needs of it in tokens (A5). An undeclared window excludes
+// nothing. The caller's own maximum is never lowered to make it fit.
+func (m *Machine) tooSmall(c catalog.Context) (window string, size, needed int64) {
 	in, out := m.req.FloorTokens, m.req.OutputTokens
+	all := in + max(out, c.MinOutput, 1)
 	switch {
 	case c.MaxInput > 0 && in > c.MaxInput:
-		return "max_input"
+		return "max_input", c.MaxInput, in
 	case c.MaxOutput > 0 && out > c.MaxOutput:
-		return "max_output"
-	case c.Total > 0 && in+max(out, c.MinOutput, 1) > c.Total:
-		return "total"
+		return "max_output", c.MaxOutput, out
+	case c.Total > 0 && all > c.Total:
+		return "total", c.Total, all
 	}
-	return ""
+	return "", 0, 0
+}
+
+// refusedByAll is the refusal of a request that none of the model's rungs can serve,
+// with the largest window that it does not fit where that is why (A9).
+func (m *Machine) refusedByAll(code request.Code, skips []request.RouteSkipped) request.Refusal {
+	refusal := request.Refusal{Code: string(code), Scope: "model"}
+	if code != request.CodeContextLengthExceeded {
+		return refusal
+	}
+	refusal.Unit = "tokens"
+	for i := range skips {
+		if skips[i].Reason != request.SkipContextTooSmall {
+			continue
+		}
+		if _, size, needed := m.tooSmall(m.rungs[i].Deployment.Context); size > refusal.Limit {
+			refusal.Limit, refusal.Used = size, needed
+		}
+	}
+	return refusal
 }
 
 // assumedOutputCeiling is the last resort of M3 and A6: a deployment that
