@@ -21,6 +21,8 @@ type KeyRequest struct {
 	// Class or Models confine the key; empty does not (N13).
 	Class  string
 	Models []string
+	// Team and Identity are whose the key is, empty for nobody's in particular (R8).
+	Team, Identity string
 	// ReplyModel is what the model field of its replies holds; empty leaves it to the
 	// organization (N23).
 	ReplyModel catalog.ReplyModel
@@ -57,6 +59,7 @@ func CreateKey(ctx context.Context, log Log, want KeyRequest, random io.Reader, 
 		return catalog.Key{}, "", err
 	}
 	key.Class, key.Models, key.ReplyModel = want.Class, want.Models, want.ReplyModel
+	key.Team, key.Identity = want.Team, want.Identity
 	created := write(catalog.KeyStream(key.ID), 0, by, now, catalog.KeyCreated{Key: key})
 	if _, err := log.AppendAll(ctx, []eventstore.Append{created}); err != nil {
 		return catalog.Key{}, "", stale(err)

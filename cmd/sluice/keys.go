@@ -49,6 +49,8 @@ func newKeysCreate() *cobra.Command {
 	scopes := cmd.Flags().StringSlice("scope", nil, "what the key may do: "+scopeNames())
 	class := cmd.Flags().String("class", "", "confine the key to this traffic class")
 	models := cmd.Flags().StringSlice("model", nil, "confine the key to these models or aliases")
+	team := cmd.Flags().String("team", "", "the team whose limits the key is under")
+	identity := cmd.Flags().String("identity", "", "the person or service whose limits the key is under")
 	replyModel := cmd.Flags().String("reply-model", "", "what the model field of replies holds: requested or canonical (default: the organization's)")
 	expires := cmd.Flags().String("expires", "", "when it ends: a time (2027-01-31, 2027-01-31T12:00:00Z) or from now (720h)")
 	cmd.RunE = running(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
@@ -65,7 +67,12 @@ func newKeysCreate() *cobra.Command {
 		default:
 			return usagef("--reply-model is requested or canonical")
 		}
-		want.Class, want.Models = *class, *models
+		for flag, name := range map[string]string{"team": *team, "identity": *identity} {
+			if name != "" && !catalog.ValidID(name) {
+				return usagef("--%s holds something else than letters, digits and . _ @ : + -", flag)
+			}
+		}
+		want.Class, want.Models, want.Team, want.Identity = *class, *models, *team, *identity
 		return withLog(ctx, func(ctx context.Context, log *eventstore.Store) error {
 			key, plaintext, err := config.CreateKey(ctx, log, want, rand.Reader, byOperator(), now)
 			if err != nil {

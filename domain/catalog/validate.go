@@ -44,6 +44,7 @@ func Validate(o Objects) []Problem {
 		models:      map[string]bool{},
 		exactModels: map[string]Model{},
 		bySlug:      map[string]Model{},
+		pools:       map[string]bool{},
 		tiers:       map[string]bool{},
 	}
 	for i, p := range o.Providers {
@@ -88,7 +89,9 @@ type validation struct {
 	// exactModels is the first model that uses a deployment.
 	exactModels map[string]Model
 	bySlug      map[string]Model
-	tiers       map[string]bool
+	// pools are the exact models.
+	pools map[string]bool
+	tiers map[string]bool
 }
 
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
@@ -116,6 +119,10 @@ func idChar(c byte) bool {
 func (v *validation) id(path, id string) bool {
 	return v.identifier(path, id, "", "letters, digits and . _ @ : + -")
 }
+
+// ValidID reports whether a name may be a team's or an identity's: what every identifier
+// is made of.
+func ValidID(name string) bool { return (&validation{}).id("", name) }
 
 // name checks an identifier that is nobody's parent and may hold a slash, as
 // model names of aggregators do.

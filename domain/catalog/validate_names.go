@@ -13,6 +13,7 @@ func (v *validation) modelHead(path string, m Model) {
 	v.once(path+".slug", "model", m.Slug, v.models)
 	v.bySlug[m.Slug] = m
 	v.name(path+".exact_model", m.ExactModel)
+	v.pools[m.ExactModel] = true
 }
 
 func (v *validation) model(path string, m Model) {
@@ -273,7 +274,7 @@ func (v *validation) budgetOf(path string, b Budget) {
 	case ScopeModel:
 		exists = v.models[b.Of]
 	case ScopePool:
-		_, exists = v.exactModels[b.Of]
+		exists = v.pools[b.Of]
 	case ScopeDeployment:
 		exists = v.deployments[b.Of]
 	}

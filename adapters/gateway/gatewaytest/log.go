@@ -139,6 +139,27 @@ func (l *Log) Events(t *testing.T) []event.Event {
 	return list
 }
 
+// Streamed decodes the events of all streams whose name begins so.
+func (l *Log) Streamed(t *testing.T, prefix string) []event.Event {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []event.Event
+	for name, stored := range l.Streams {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		for _, s := range stored {
+			e, err := event.Decode(s.Type, s.Version, s.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // NothingHeld checks that every hold was given back.
 func (l *Log) NothingHeld(t *testing.T) {
 	t.Helper()

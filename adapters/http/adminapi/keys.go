@@ -17,6 +17,8 @@ type shownKey struct {
 	Tenant     string             `json:"tenant"`
 	Prefix     string             `json:"prefix"`
 	Scopes     []catalog.Scope    `json:"scopes"`
+	Team       string             `json:"team,omitempty"`
+	Identity   string             `json:"identity,omitempty"`
 	Class      string             `json:"class,omitempty"`
 	Models     []string           `json:"models,omitempty"`
 	ReplyModel catalog.ReplyModel `json:"reply_model,omitempty"`
@@ -36,7 +38,7 @@ func (a *API) shown(k catalog.Key, revision int64) shownKey {
 		state = "expired"
 	}
 	return shownKey{
-		ID: k.ID, Tenant: k.Tenant, Prefix: k.Prefix, Scopes: k.Scopes, Class: k.Class, Models: k.Models, ReplyModel: k.ReplyModel, State: state,
+		ID: k.ID, Tenant: k.Tenant, Prefix: k.Prefix, Scopes: k.Scopes, Team: k.Team, Identity: k.Identity, Class: k.Class, Models: k.Models, ReplyModel: k.ReplyModel, State: state,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, Revision: revision,
 	}
 }
@@ -44,8 +46,11 @@ func (a *API) shown(k catalog.Key, revision int64) shownKey {
 // keyBody is what a new key shall be.
 type keyBody struct {
 	Scopes []catalog.Scope `json:"scopes"`
-	Class  string          `json:"class"`
-	Models []string        `json:"models"`
+	// Team and Identity are whose the key is, for limits of their own (R8).
+	Team     string   `json:"team"`
+	Identity string   `json:"identity"`
+	Class    string   `json:"class"`
+	Models   []string `json:"models"`
 	// ReplyModel is requested or canonical (N23).
 	ReplyModel catalog.ReplyModel `json:"reply_model"`
 	// ExpiresAt is a time as RFC 3339 writes it.
@@ -89,6 +94,12 @@ func (a *API) keyRequest(c *call) (config.KeyRequest, error) {
 	for _, s := range sent.Scopes {
 		if !known(s) {
 			return want, badField("scopes", "a scope is one of inference, read and admin")
+		}
+	}
+	want.Team, want.Identity = sent.Team, sent.Identity
+	for field, name := range map[string]string{"team": sent.Team, "identity": sent.Identity} {
+		if name != "" && !catalog.ValidID(name) {
+			return want, badField(field, "holds something else than letters, digits and . _ @ : + -")
 		}
 	}
 	switch sent.ReplyModel {
