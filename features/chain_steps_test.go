@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
 	"github.com/sluice-gateway/sluice/domain/walk/sim"
@@ -77,6 +78,7 @@ func registerChainSteps(sc *godog.ScenarioContext, s *chainScene) {
 	sc.Step(`^nobody was called$`, func() error { return same("calls", 0, len(s.run.Calls)) })
 	sc.Step(`^the fallback depth is (\d+)$`, s.depthIs)
 	sc.Step(`^the fallback kind is "([^"]*)"$`, s.kindIs)
+	sc.Step(`^the last attempt costs (\d+) nano-USD and a surcharge of (\d+)$`, s.costs)
 	sc.Step(`^the keys that served were "([^"]*)"$`, func(keys string) error {
 		defer func() { s.served = nil }()
 		return same("keys", keys, strings.Join(s.served, ", "))
@@ -238,6 +240,21 @@ func (s *chainScene) depthIs(want int) error {
 
 func (s *chainScene) kindIs(want string) error {
 	return same("fallback kind", want, string(s.lastReserved().FallbackKind))
+}
+
+// costs is what an attempt comes to: the charge is the list price and the surcharge.
+func (s *chainScene) costs(list, surcharge int64) error {
+	var last request.Amounts
+	for _, e := range s.run.Events {
+		if settled, ok := e.(request.AttemptSettled); ok {
+			last = settled.Amounts
+		}
+	}
+	want := request.Amounts{
+		List: money.NanoUSD(list), Charge: money.NanoUSD(list + surcharge), ProviderCost: money.NanoUSD(list),
+		Surcharge: money.NanoUSD(surcharge),
+	}
+	return same("amounts", want, last)
 }
 
 func (s *chainScene) decisionsAre(want string) error {

@@ -33,6 +33,14 @@ func routeOf(index int, cells map[string]string) (walk.Rung, error) {
 		}
 	}
 	r.Owner = request.Owner(cells["owner"])
+	r.Override = cells["override"] != ""
+	if percent := cells["surcharge"]; percent != "" {
+		d, err := decimal.NewFromString(percent)
+		if err != nil {
+			return r, err
+		}
+		r.Surcharge = &d
+	}
 	r.Provider.KeyStrategy = catalog.KeyStrategy(cells["strategy"])
 	for _, c := range words(cells["capabilities"]) {
 		r.Deployment.Capabilities = append(r.Deployment.Capabilities, catalog.Capability(c))

@@ -93,7 +93,7 @@ func drawObjects(t *rapid.T) catalog.Objects {
 	}
 	for i := range rapid.IntRange(0, 4).Draw(t, "models") {
 		slug := fmt.Sprintf("lab/model-%d", i)
-		m := catalog.Model{Slug: slug, ExactModel: slug, Policy: drawPolicy(t)}
+		m := catalog.Model{Slug: slug, ExactModel: slug, Policy: drawPolicy(t), Surcharge: drawPercent(t)}
 		rungs := rapid.IntRange(1, 3).Draw(t, "rungs")
 		for j := range rungs {
 			d := drawDeployment(t, fmt.Sprintf("%s@%d", slug, j), rapid.SampledFrom(o.Providers).Draw(t, "provider").ID)
@@ -197,6 +197,13 @@ func drawRate(t *rapid.T) *decimal.Decimal {
 		return nil
 	}
 	return new(decimal.New(rapid.Int64Range(0, 999_999).Draw(t, "digits"), rapid.Int32Range(-12, 0).Draw(t, "exponent")))
+}
+
+func drawPercent(t *rapid.T) *decimal.Decimal {
+	if rapid.Bool().Draw(t, "no surcharge") {
+		return nil
+	}
+	return new(decimal.New(rapid.Int64Range(0, 999_999).Draw(t, "percent digits"), rapid.Int32Range(-6, -3).Draw(t, "percent exponent")))
 }
 
 func drawPolicy(t *rapid.T) catalog.Policy {

@@ -40,10 +40,12 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 	for i := range o.Webhooks {
 		w.when(true, fmt.Sprintf("webhooks[%d]", i), "webhooks"+stored)
 	}
+	offered := slices.ContainsFunc(o.Models, func(m catalog.Model) bool { return m.Surcharge != nil })
 	for i, t := range o.Tenants {
 		at := fmt.Sprintf("tenants[%d]", i)
 		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
-		w.when(t.SurchargeFallback, at+".surcharge_fallback", "tenants.surcharge_fallback"+stored)
+		w.when(t.SurchargeFallback && !offered, at+".surcharge_fallback",
+			"tenants.surcharge_fallback has no effect: no model offers a surcharge")
 		w.when(len(t.Promotions) > 0, at+".promotions", "tenants.promotions"+stored)
 		w.when(len(t.Webhooks) > 0, at+".webhooks", "webhooks"+stored)
 	}

@@ -38,18 +38,18 @@ func (e *entry) ask(pass walk.Pass, now time.Time) (walk.Verdict, bool) {
 		if e.name.Kind == circuit.Credential {
 			reason = request.SkipCredentialOpen
 		}
-		return e.refusal(reason, until), false
+		return e.refusal(reason, c.Cause(), until), false
 	}
 	// A throttle window keeps a route shut (H2). A throttled credential is parked
 	// instead: put aside by the walk, and tried all the same when the whole pool is
 	// (W18). A redial has waited for just this route (T5).
 	if e.name.Kind == circuit.Route && pass != walk.Redial && c.Throttled(now) {
-		return e.refusal(request.SkipThrottleWindow, c.ThrottledUntil()), false
+		return e.refusal(request.SkipThrottleWindow, c.ThrottleCause(), c.ThrottledUntil()), false
 	}
 	return walk.Verdict{}, true
 }
 
-func (e *entry) refusal(reason request.SkipReason, until time.Time) walk.Verdict {
+func (e *entry) refusal(reason request.SkipReason, cause circuit.Cause, until time.Time) walk.Verdict {
 	detail := map[string]string{
 		"circuit": string(e.name.Kind), "until": until.UTC().Format(time.RFC3339),
 		// Where its history is, for whoever asks why.
@@ -58,7 +58,7 @@ func (e *entry) refusal(reason request.SkipReason, until time.Time) walk.Verdict
 	if e.name.Credential != "" {
 		detail["key"] = e.name.Credential
 	}
-	return walk.Verdict{Skip: reason, Until: until, Detail: detail, ThisKey: e.name.Credential != ""}
+	return walk.Verdict{Skip: reason, Cause: cause.Class, Until: until, Detail: detail, ThisKey: e.name.Credential != ""}
 }
 
 // lastResort lets a call through whatever its circuits say, once a route in its
@@ -67,12 +67,12 @@ func (e *entry) refusal(reason request.SkipReason, until time.Time) walk.Verdict
 func (r *Registry) lastResort(l *lane, rung *walk.Rung, now time.Time) walk.Verdict {
 	for _, e := range l.entries() {
 		if c := &e.circuit; e.name.Kind == circuit.Route && c.Throttled(now) {
-			return e.refusal(request.SkipThrottleWindow, c.ThrottledUntil())
+			return e.refusal(request.SkipThrottleWindow, c.ThrottleCause(), c.ThrottledUntil())
 		}
 	}
 	c := &l.route.circuit
 	if ok, until := c.AskLastResort(routePolicy(rung).OpenFor, now); !ok {
-		return l.route.refusal(request.SkipBreakerOpen, until)
+		return l.route.refusal(request.SkipBreakerOpen, c.Cause(), until)
 	}
 	c.TakeLastResort(now)
 	return walk.Verdict{Probe: r.take(l, now)}

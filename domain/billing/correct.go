@@ -68,21 +68,39 @@ func Reprice(s request.AttemptSettled, rates money.Prices) request.Amounts {
 		if s.Waived || s.CredentialOwner == request.Workspace {
 			now.Charge = 0
 		}
-		return now
+		return surcharged(s, now)
 	}
 	now := request.Amounts{List: list}
+	was := s.Amounts
+	if s.SurchargePercent != nil {
+		// Its surcharge is a percentage of the list cost, and not a share that was rounded.
+		was.Charge, was.Surcharge = was.Charge-was.Surcharge, 0
+	}
 	for _, part := range []struct {
 		was money.NanoUSD
 		to  *money.NanoUSD
 	}{
-		{s.Charge, &now.Charge},
-		{s.ProviderCost, &now.ProviderCost},
-		{s.Subsidy, &now.Subsidy},
-		{s.Surcharge, &now.Surcharge},
+		{was.Charge, &now.Charge},
+		{was.ProviderCost, &now.ProviderCost},
+		{was.Subsidy, &now.Subsidy},
+		{was.Surcharge, &now.Surcharge},
 	} {
 		if *part.to, err = part.was.Scale(list, s.List); err != nil {
 			return s.Amounts
 		}
 	}
-	return now
+	return surcharged(s, now)
+}
+
+// surcharged adds the surcharge that the attempt was made at, unless nothing of it is
+// charged at all (M12).
+func surcharged(s request.AttemptSettled, now request.Amounts) request.Amounts {
+	if s.Waived {
+		return now
+	}
+	with, err := now.WithSurcharge(s.SurchargePercent)
+	if err != nil {
+		return s.Amounts
+	}
+	return with
 }

@@ -60,6 +60,28 @@ func TestReprice_M15_M7(t *testing.T) {
 			request.AttemptSettled{Amounts: request.Amounts{List: 100, Charge: 25, ProviderCost: 100, Subsidy: 75, Surcharge: 10}},
 			request.Amounts{List: 300, Charge: 75, ProviderCost: 300, Subsidy: 225, Surcharge: 30},
 		},
+		"a surcharge is a percentage of the new list cost (M12)": {
+			request.AttemptSettled{
+				SurchargePercent: price("4.5"), // of 300 it is 13.5; the old share would be 15
+				Amounts:          request.Amounts{List: 100, Charge: 105, ProviderCost: 100, Surcharge: 5},
+			},
+			request.Amounts{List: 300, Charge: 314, ProviderCost: 300, Surcharge: 14},
+		},
+		"also where the price was zero (M12)": {
+			request.AttemptSettled{SurchargePercent: price("10")},
+			request.Amounts{List: 300, Charge: 330, ProviderCost: 300, Surcharge: 30},
+		},
+		"beside a subsidy (M12)": {
+			request.AttemptSettled{
+				SurchargePercent: price("10"),
+				Amounts:          request.Amounts{List: 100, Charge: 35, ProviderCost: 100, Subsidy: 75, Surcharge: 10},
+			},
+			request.Amounts{List: 300, Charge: 105, ProviderCost: 300, Subsidy: 225, Surcharge: 30},
+		},
+		"what served nobody has no surcharge (M12)": {
+			request.AttemptSettled{SurchargePercent: price("10"), Waived: true, Amounts: request.Amounts{List: 100, ProviderCost: 100}},
+			request.Amounts{List: 300, ProviderCost: 300},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.s.Basis, tc.s.Usage = usage.BasisReported, u

@@ -217,8 +217,8 @@ func deploymentEvents(before, after Deployment, created bool) []any {
 
 func modelEvents(before, after Model, created bool) []any {
 	var events []any
-	if created || before.ExactModel != after.ExactModel {
-		events = append(events, ModelDefined{Model: after.Slug, ExactModel: after.ExactModel})
+	if created || before.ExactModel != after.ExactModel || !same(before.Surcharge, after.Surcharge) {
+		events = append(events, ModelDefined{Model: after.Slug, ExactModel: after.ExactModel, Surcharge: after.Surcharge})
 	}
 	switch {
 	case same(before.Equivalence, after.Equivalence):

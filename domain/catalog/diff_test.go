@@ -27,6 +27,7 @@ func TestDiffSaysWhatWasDone_C1(t *testing.T) {
 		},
 		"a policy":       {func(o *catalog.Objects) { o.Models[1].Policy.MaxAttempts = 3 }, []string{"change model/b PolicyChanged"}},
 		"an exact model": {func(o *catalog.Objects) { o.Models[1].ExactModel = "b2" }, []string{"change model/b ModelDefined"}},
+		"a surcharge":    {func(o *catalog.Objects) { o.Models[1].Surcharge = rate("5") }, []string{"change model/b ModelDefined"}},
 		"a certification": {
 			func(o *catalog.Objects) { o.Models[1].Equivalence.Evidence = "sha256:02" },
 			[]string{"change model/b EquivalenceCertified"},

@@ -3,6 +3,8 @@ package catalog
 import (
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/sluice-gateway/sluice/domain/money"
 )
 
@@ -40,10 +42,13 @@ type PriceSet struct {
 	Prices     money.Prices `json:"prices"`
 }
 
-// ModelDefined creates a model or changes its exact id. Stream model/<slug>.
+// ModelDefined creates a model, or changes its exact id or its surcharge. Stream
+// model/<slug>.
 type ModelDefined struct {
 	Model      string `json:"model"`
 	ExactModel string `json:"exact_model"`
+	// Surcharge is in percent, absent where none is offered (M12).
+	Surcharge *decimal.Decimal `json:"surcharge,omitempty"`
 }
 
 // ModelRemoved takes a model away with its policy and certification. Its chain

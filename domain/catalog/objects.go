@@ -6,6 +6,8 @@ package catalog
 import (
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/sluice-gateway/sluice/domain/money"
 )
 
@@ -144,7 +146,11 @@ type Model struct {
 	ExactModel  string       `json:"exact_model"`
 	Equivalence *Equivalence `json:"equivalence,omitempty"`
 	Policy      Policy       `json:"policy,omitzero"`
-	Chain       []Rung       `json:"chain"`
+	// Surcharge offers the model's own rungs to organizations that call it with
+	// credentials of theirs, for when these have failed: in percent, on top of the list
+	// price (M12). Nil offers nothing.
+	Surcharge *decimal.Decimal `json:"surcharge,omitempty"`
+	Chain     []Rung           `json:"chain"`
 }
 
 // Equivalence is an operator's word that a pool's deployments are one model (N15).
@@ -217,15 +223,17 @@ type Tenant struct {
 	Tier string `json:"tier,omitempty"`
 	// SystemTier is the tier that another system gives, such as one that follows what was
 	// bought.
-	SystemTier        string        `json:"system_tier,omitempty"`
-	Aliases           []Alias       `json:"aliases,omitempty"`
-	RoutingRules      []RoutingRule `json:"routing_rules,omitempty"`
-	Budgets           []Budget      `json:"budgets,omitempty"`
-	Connections       []Connection  `json:"connections,omitempty"`
-	Chains            []TenantChain `json:"chains,omitempty"`
-	Promotions        []Promotion   `json:"promotions,omitempty"`
-	Webhooks          []Webhook     `json:"webhooks,omitempty"`
-	SurchargeFallback bool          `json:"surcharge_fallback,omitempty"`
+	SystemTier   string        `json:"system_tier,omitempty"`
+	Aliases      []Alias       `json:"aliases,omitempty"`
+	RoutingRules []RoutingRule `json:"routing_rules,omitempty"`
+	Budgets      []Budget      `json:"budgets,omitempty"`
+	Connections  []Connection  `json:"connections,omitempty"`
+	Chains       []TenantChain `json:"chains,omitempty"`
+	Promotions   []Promotion   `json:"promotions,omitempty"`
+	Webhooks     []Webhook     `json:"webhooks,omitempty"`
+	// SurchargeFallback lets the operator's rungs serve, at a surcharge, what the
+	// organization's own have failed at, where the model offers it (M12).
+	SurchargeFallback bool `json:"surcharge_fallback,omitempty"`
 	// ReplyModel is what the model field of replies holds, for keys that do not say (N23).
 	ReplyModel ReplyModel `json:"reply_model,omitempty"`
 	Retention  Retention  `json:"retention,omitzero"`

@@ -1,6 +1,10 @@
 package catalog
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/shopspring/decimal"
+)
 
 // The fixed bounds of an expansion (N18).
 const (
@@ -63,8 +67,11 @@ type Candidate struct {
 	Deployment *Deployment
 	Provider   *Provider
 	// Skip is why the rung cannot be called whatever else happens: SkipUnresolved,
-	// SkipModelAlreadyVisited or SkipNotSameModel. Empty: it can.
+	// SkipModelAlreadyVisited, SkipNotSameModel or SkipSurchargeNotEnabled. Empty: it can.
 	Skip string
+	// Surcharge is set where the rung follows an organization's own: only their failure
+	// engages it, at so many percent on top of its list price (M12).
+	Surcharge *decimal.Decimal
 }
 
 // The skips that are known when a name is resolved, in the words of the trail.
@@ -131,6 +138,8 @@ type tenantNames struct {
 	own map[string]*Model
 	// connections are the providers as they are called with the tenant's credentials.
 	connections map[string]*Provider
+	// surcharge says that the tenant agreed to the operator's rungs at a surcharge (M12).
+	surcharge bool
 }
 
 func (s *Snapshot) resolveClass(ask Ask, class string, tenant *tenantNames) (Plan, error) {
@@ -171,7 +180,7 @@ func (s *Snapshot) resolveChain(ask Ask, chain []string, tenant *tenantNames, th
 // keeps to itself (N22).
 func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames, theirs bool) (Plan, error) {
 	plan := Plan{RequestedModel: ask.Name}
-	x := expansion{snapshot: s, own: tenant.own, connections: tenant.connections, visited: map[string]bool{}}
+	x := s.expansionFor(tenant)
 	var root *Model
 	for i, p := range positions {
 		x.position, x.root = i, p.model
@@ -203,12 +212,21 @@ func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames, thei
 	return plan, nil
 }
 
-func (s *Snapshot) expand(m *Model, own map[string]*Model) ([]Stage, error) {
-	x := expansion{snapshot: s, own: own, visited: map[string]bool{m.Slug: true}}
-	if err := x.expand(m); err != nil {
+// expand lays a model's chain out, the operator's or with a tenant that tenant's own.
+func (s *Snapshot) expand(m *Model, tenant *tenantNames) ([]Stage, error) {
+	x := s.expansionFor(tenant)
+	if err := x.follow(m); err != nil {
 		return nil, err
 	}
 	return x.stages, nil
+}
+
+func (s *Snapshot) expansionFor(tenant *tenantNames) expansion {
+	x := expansion{snapshot: s, visited: map[string]bool{}}
+	if tenant != nil {
+		x.own, x.connections, x.surcharge = tenant.own, tenant.connections, tenant.surcharge
+	}
+	return x
 }
 
 // expansion walks a chain and the chains it refers to, depth first. With
@@ -221,6 +239,7 @@ type expansion struct {
 	// inherited one (C6).
 	own         map[string]*Model
 	connections map[string]*Provider
+	surcharge   bool
 	visited     map[string]bool
 	stages      []Stage
 	rungs       int
@@ -231,23 +250,30 @@ type expansion struct {
 }
 
 func (x *expansion) expand(m *Model) error {
+	chain, surcharged := m.Chain, []Rung(nil)
 	own := x.own[m.Slug]
 	if own != nil {
+		chain, surcharged = x.ownChain(m, own)
 		m = own
 	}
 	var rungs []Candidate
-	for _, rung := range m.Chain {
-		if x.rungs == MaxRungs {
-			return &ExpansionError{Model: m.Slug, Bound: "rungs", Limit: MaxRungs}
+	behindOwn := false
+	for _, rung := range chain {
+		candidate, err := x.examine(m, rung)
+		if err != nil {
+			return err
 		}
-		candidate := Candidate{Index: x.rungs, Rung: rung}
-		x.rungs++
+		behindOwn = behindOwn || rung.Connection != ""
 		if rung.Model == "" {
 			if len(rungs) > 0 && (rung.Connection != "") != (rungs[0].Rung.Connection != "") {
 				x.add(m, rungs)
 				rungs = nil
 			}
-			rungs = append(rungs, x.reach(candidate, m))
+			candidate = x.reach(candidate, m)
+			if behindOwn && candidate.Skip == "" && rung.Deployment != "" && m.Surcharge != nil {
+				candidate.Skip = SkipSurchargeNotEnabled
+			}
+			rungs = append(rungs, candidate)
 			continue
 		}
 		// A reference ends the stage, whether it is followed or not (N19).
@@ -272,7 +298,16 @@ func (x *expansion) expand(m *Model) error {
 		}
 	}
 	x.add(m, rungs)
-	return nil
+	return x.addSurcharged(m, surcharged)
+}
+
+// examine counts a rung of a chain.
+func (x *expansion) examine(m *Model, rung Rung) (Candidate, error) {
+	if x.rungs == MaxRungs {
+		return Candidate{}, &ExpansionError{Model: m.Slug, Bound: "rungs", Limit: MaxRungs}
+	}
+	x.rungs++
+	return Candidate{Index: x.rungs - 1, Rung: rung}, nil
 }
 
 func (x *expansion) follow(m *Model) error {
@@ -323,11 +358,11 @@ func (x *expansion) connect(c Candidate, m *Model) Candidate {
 // lone records a position that cannot be followed: it names nothing (N7), a model that
 // the plan has already (N17), or one that may not take the root's place (N22).
 func (x *expansion) lone(m *Model, skip string) error {
-	if x.rungs == MaxRungs {
-		return &ExpansionError{Model: m.Slug, Bound: "rungs", Limit: MaxRungs}
+	c, err := x.examine(m, Rung{Model: m.Slug})
+	if err != nil {
+		return err
 	}
-	c := Candidate{Index: x.rungs, Rung: Rung{Model: m.Slug}, Skip: skip}
-	x.rungs++
+	c.Skip = skip
 	x.stages = append(x.stages, Stage{Model: m, Position: x.position, Rungs: []Candidate{c}})
 	return nil
 }

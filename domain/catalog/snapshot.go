@@ -119,7 +119,7 @@ func (s *Snapshot) nameTenants() {
 	}
 	for i := range s.objects.Tenants {
 		t := &s.objects.Tenants[i]
-		names := &tenantNames{aliases: s.defaults}
+		names := &tenantNames{aliases: s.defaults, surcharge: t.SurchargeFallback}
 		if len(t.Aliases) > 0 {
 			names.aliases = maps.Clone(s.defaults)
 			for _, a := range t.Aliases {

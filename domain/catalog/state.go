@@ -176,7 +176,7 @@ func (s *State) foldModel(event any, at time.Time) {
 		if !known {
 			s.modelsSince[e.Model] = at
 		}
-		m.Slug, m.ExactModel = e.Model, e.ExactModel
+		m.Slug, m.ExactModel, m.Surcharge = e.Model, e.ExactModel, e.Surcharge
 		s.models[e.Model] = m
 	case ModelRemoved:
 		delete(s.models, e.Model)
@@ -297,6 +297,7 @@ func (o Objects) Canonical() Objects {
 		if len(m.Chain) == 0 {
 			m.Chain = nil
 		}
+		m.Surcharge = canonicalRate(m.Surcharge)
 		if m.Policy.Circuit != nil && *m.Policy.Circuit == (CircuitPolicy{}) {
 			m.Policy.Circuit = nil
 		}

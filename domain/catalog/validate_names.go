@@ -18,6 +18,7 @@ func (v *validation) modelHead(path string, m Model) {
 
 func (v *validation) model(path string, m Model) {
 	v.policy(path+".policy", m.Policy)
+	v.surcharge(path+".surcharge", m.Surcharge)
 	if e := m.Equivalence; e != nil {
 		v.text(path+".equivalence.certified_by", e.CertifiedBy, true)
 		v.text(path+".equivalence.evidence", e.Evidence, true)

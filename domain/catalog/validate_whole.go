@@ -28,7 +28,7 @@ func (v *validation) whole(o Objects) {
 			w.names(at("tenants", i)+"."+at("routing_rules", j)+".chain", r.Chain, names)
 		}
 		for j, c := range t.Chains {
-			w.override(at("tenants", i)+"."+at("chains", j)+".chain", c.Model, names.own)
+			w.override(at("tenants", i)+"."+at("chains", j)+".chain", c.Model, names)
 		}
 	}
 }
@@ -41,8 +41,8 @@ type wholeCheck struct {
 }
 
 // chain refuses what would be an error for every request (N18).
-func (w *wholeCheck) chain(path string, m *Model, own map[string]*Model) bool {
-	_, err := w.snapshot.expand(m, own)
+func (w *wholeCheck) chain(path string, m *Model, tenant *tenantNames) bool {
+	_, err := w.snapshot.expand(m, tenant)
 	return !w.tooLong(path, err)
 }
 
@@ -56,16 +56,16 @@ func (w *wholeCheck) tooLong(path string, err error) bool {
 
 // override checks an organization's own chain, and every chain that comes to it by
 // references: it stands there in the place of the operator's.
-func (w *wholeCheck) override(path, model string, own map[string]*Model) {
+func (w *wholeCheck) override(path, model string, tenant *tenantNames) {
 	todo, seen := []*Model{w.snapshot.models[model]}, map[string]bool{model: true}
 	for len(todo) > 0 {
 		m := todo[0]
 		todo = todo[1:]
-		if !w.chain(path, m, own) {
+		if !w.chain(path, m, tenant) {
 			return
 		}
 		for _, referrer := range w.referrers[m.Slug] {
-			if !seen[referrer.Slug] && own[referrer.Slug] == nil {
+			if !seen[referrer.Slug] && tenant.own[referrer.Slug] == nil {
 				seen[referrer.Slug] = true
 				todo = append(todo, referrer)
 			}

@@ -50,7 +50,7 @@ var catalogSamples = []Event{
 	}},
 	catalog.DeploymentRemoved{Deployment: "fable-5@bedrock"},
 	catalog.PriceSet{Deployment: "fable-5@bedrock", Prices: samplePrices},
-	catalog.ModelDefined{Model: "fable-5", ExactModel: "fable-5-20260601"},
+	catalog.ModelDefined{Model: "fable-5", ExactModel: "fable-5-20260601", Surcharge: &samplePercent},
 	catalog.ModelRemoved{Model: "fable-5"},
 	catalog.PolicyChanged{Model: "fable-5", Policy: catalog.Policy{
 		FailoverMode: catalog.MaximizeAvailability, ThrottleCacheThreshold: new(0.25),

@@ -1,6 +1,8 @@
 package event
 
 import (
+	"github.com/shopspring/decimal"
+
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/usage"
@@ -11,6 +13,7 @@ var (
 		Input: usage.Of(805), CachedInput: usage.Of(512), CacheWrite5m: usage.Of(64), CacheWrite1h: usage.Of(32),
 		Output: usage.Of(96), Reasoning: usage.Of(40),
 	}
+	samplePercent = decimal.RequireFromString("7.5")
 	sampleRefusal = request.Refusal{
 		Code: "insufficient_quota", Scope: "organization", Limit: 500_000_000_000, Used: 499_999_999_999,
 		Unit: "nanousd", Resets: "2026-12-01T00:00:00Z",
@@ -37,7 +40,7 @@ var requestSamples = []Event{
 		Attempt: 1, Rung: 1, Kind: request.KindFailover, Tenant: "acme", Provider: "bedrock-east", Model: "fable-5",
 		Deployment: "fable-5@bedrock", ProviderKey: "k1", CredentialOwner: request.Operator, FallbackKind: request.SameModel,
 		FallbackDepth: 1, Masked: true, OnClientCancel: "drain", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
-		Prices: samplePrices, Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"},
+		Prices: samplePrices, Reserved: 17_952_000, SurchargePercent: &samplePercent, Holds: []string{"org/acme/usd/month/2026-11"},
 		Takes: []request.Take{{Key: "org/acme/requests/minute/trailing", Settled: 1}, {Key: "org/acme/tokens/held", Held: 812_000}},
 	},
 	request.AttemptThrottled{Attempt: 1, Status: 429, RetryAfterMS: 2000, RetrySource: "retry-after", DurationMS: 212},
@@ -54,7 +57,7 @@ var requestSamples = []Event{
 		Attempt: 2, Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Provider: "bedrock-east", Model: "fable-5",
 		Deployment: "fable-5@bedrock", CredentialOwner: request.Workspace, FallbackKind: request.ModelChange, Masked: true,
 		Basis: usage.BasisReported, Usage: sampleUsage,
-		Amounts: request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1}, Waived: true,
+		Amounts: request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1}, Waived: true, SurchargePercent: &samplePercent,
 		Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"},
 		Takes: []request.Take{
 			{Key: "org/acme/tokens/held", Held: -812_000}, {Key: "org/acme/tokens/day/2026-11-30", Settled: 440_200},

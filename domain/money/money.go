@@ -85,6 +85,24 @@ func (n NanoUSD) Scale(part, whole NanoUSD) (NanoUSD, error) {
 	return nearest(hi, lo, uint64(whole))
 }
 
+// percentPlaces are the decimal places of a percentage that are kept exactly: finer
+// than anybody writes, and 1 % is still a small number of units.
+const percentPlaces = 6
+
+// wholePercent is how many units of a percentage make the whole amount.
+const wholePercent = 100 * 1_000_000
+
+// Percent is a percentage of the amount, rounded once, half away from zero (M1).
+// Neither may be negative; a percentage of more than six decimal places is
+// ErrTooPrecise.
+func (n NanoUSD) Percent(percent decimal.Decimal) (NanoUSD, error) {
+	units, err := unscaled(percent, percentPlaces)
+	if err != nil {
+		return 0, err
+	}
+	return n.Scale(NanoUSD(units), wholePercent)
+}
+
 // sum adds products exactly: 128 bits of rate x tokens, in 10^-18 USD.
 type sum struct{ hi, lo uint64 }
 

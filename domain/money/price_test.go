@@ -231,3 +231,57 @@ func TestWindowTokensOfTheSource_R3(t *testing.T) {
 		})
 	}
 }
+
+// A percentage of an amount is what exact decimals say, rounded once, half away from
+// zero; it grows with both, and never wraps around.
+//
+// Rules: M1, M12.
+func TestPercentAgreesWithDecimals_M1_M12(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := money.NanoUSD(rapid.Int64Range(0, math.MaxInt64).Draw(t, "amount"))
+		percent := decimal.New(rapid.Int64Range(0, 1_000_000_000).Draw(t, "digits"), -rapid.Int32Range(0, 6).Draw(t, "places"))
+		exact := n.USD().Mul(percent).Shift(7).Round(0) // nano-USD, of percent
+		got, err := n.Percent(percent)
+		if exact.GreaterThan(decimal.NewFromInt(math.MaxInt64)) {
+			if !errors.Is(err, money.ErrOverflow) {
+				t.Fatalf("%s does not fit, got %d, %v", exact, got, err)
+			}
+			return
+		}
+		if err != nil || !decimal.NewFromInt(int64(got)).Equal(exact) {
+			t.Fatalf("%d x %s %%: got %d, %v; want %s", n, percent, got, err, exact)
+		}
+		if less := n / 2; less < n {
+			if part, err := less.Percent(percent); err != nil || part > got {
+				t.Fatalf("half of it has a larger share: %d, %v", part, err)
+			}
+		}
+	})
+}
+
+// Rules: M1, M12.
+func TestPercentRoundsHalfAwayFromZero_M1_M12(t *testing.T) {
+	for _, tc := range []struct {
+		n       money.NanoUSD
+		percent string
+		want    money.NanoUSD
+		err     error
+	}{
+		{100, "5", 5, nil},
+		{10, "5", 1, nil},
+		{9, "5", 0, nil},
+		{1, "50", 1, nil},
+		{1, "49.999999", 0, nil},
+		{7, "0", 0, nil},
+		{1000, "0.05", 1, nil},
+		{3, "1000", 30, nil},
+		{-1, "5", 0, money.ErrNegative},
+		{1, "-5", 0, money.ErrNegative},
+		{1, "0.0000001", 0, money.ErrTooPrecise},
+		{math.MaxInt64, "101", 0, money.ErrOverflow},
+	} {
+		if got, err := tc.n.Percent(decimal.RequireFromString(tc.percent)); got != tc.want || !errors.Is(err, tc.err) {
+			t.Errorf("%d x %s %% = %d, %v", tc.n, tc.percent, got, err)
+		}
+	}
+}

@@ -6,6 +6,10 @@
 package request
 
 import (
+	"math"
+
+	"github.com/shopspring/decimal"
+
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/usage"
@@ -95,6 +99,9 @@ type AttemptReserved struct {
 	Estimate       Estimate      `json:"estimate"`
 	Prices         money.Prices  `json:"prices"`
 	Reserved       money.NanoUSD `json:"reserved_nanousd"`
+	// SurchargePercent is what an attempt that was engaged by the failure of an
+	// organization's own routes costs on top of its list price (M12).
+	SurchargePercent *decimal.Decimal `json:"surcharge_percent,omitempty"`
 	// Holds are the counters that carry the reservation, so that settling releases
 	// exactly them even when the budgets have changed since.
 	Holds []string `json:"holds,omitempty"`
@@ -172,6 +179,8 @@ type AttemptSettled struct {
 	// Waived is an attempt that served nothing: whatever it cost, the customer is not
 	// charged, and a price correction does not charge it either (M5).
 	Waived bool `json:"waived,omitempty"`
+	// SurchargePercent is the attempt's own, which a price correction keeps (M12).
+	SurchargePercent *decimal.Decimal `json:"surcharge_percent,omitempty"`
 	// Reserved is the hold that this settlement replaces.
 	Reserved money.NanoUSD `json:"reserved_nanousd"`
 	Holds    []string      `json:"holds,omitempty"`
@@ -197,6 +206,24 @@ func (a Amounts) Add(b Amounts) Amounts {
 		List: a.List + b.List, Charge: a.Charge + b.Charge, ProviderCost: a.ProviderCost + b.ProviderCost,
 		Subsidy: a.Subsidy + b.Subsidy, Surcharge: a.Surcharge + b.Surcharge,
 	}
+}
+
+// WithSurcharge adds a percentage of the list cost to the charge, rounded once; nil
+// adds nothing (M12). The error is money.ErrOverflow, or that of a percentage that is
+// none.
+func (a Amounts) WithSurcharge(percent *decimal.Decimal) (Amounts, error) {
+	if percent == nil {
+		return a, nil
+	}
+	share, err := a.List.Percent(*percent)
+	if err != nil {
+		return Amounts{}, err
+	}
+	if a.Charge > math.MaxInt64-share {
+		return Amounts{}, money.ErrOverflow
+	}
+	a.Charge, a.Surcharge = a.Charge+share, a.Surcharge+share
+	return a, nil
 }
 
 // Sub is the difference, field by field; the only amounts that may be negative.

@@ -26,10 +26,10 @@ func (m *Machine) closeUnavailable() {
 }
 
 // closePosition looks at one place of a chain of names: at its first rung that leads
-// somewhere.
+// somewhere. Rungs at a surcharge never serve in the place of others (M12).
 func (m *Machine) closePosition(from, to int) {
 	first := from
-	for first < to && !m.callable(&m.rungs[first]) {
+	for first < to && (m.rungs[first].Surcharge != nil || !m.callable(&m.rungs[first])) {
 		first++
 	}
 	switch {

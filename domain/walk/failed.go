@@ -101,7 +101,7 @@ func (m *Machine) mayMove(move failure.Move, r *Rung) bool {
 func (m *Machine) largerAhead(than *Rung) bool {
 	for i := m.cursor + 1; i < len(m.rungs); i++ {
 		r := &m.rungs[i]
-		if reason, _ := m.unfit(r); reason != "" {
+		if reason, _ := m.unfit(r); reason != "" || !m.engaged(r) {
 			continue
 		}
 		if inputWindow(r.Deployment.Context) == 0 || inputWindow(r.Deployment.Context) > inputWindow(than.Deployment.Context) {
@@ -134,6 +134,7 @@ func (m *Machine) next(now time.Time) Move {
 	if m.req.Fallback == FallbackNone {
 		return m.exhausted(now, "")
 	}
+	m.noteOwn(&m.rungs[m.cursor], m.current().failed.Class)
 	m.pass()
 	m.leave()
 	return m.advance(now)

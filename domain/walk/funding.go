@@ -26,6 +26,9 @@ func (m *Machine) fund(r *Rung, e request.Estimate, now time.Time) (funding, err
 		return funding{}, nil
 	}
 	worst, err := m.worstCase(r.Deployment, e)
+	if err == nil {
+		worst, err = r.withSurcharge(worst)
+	}
 	if err != nil {
 		return funding{}, err
 	}

@@ -96,6 +96,10 @@ func (m *Machine) tryRung(r *Rung, now time.Time) (Move, bool) {
 	if reason, detail := m.unfit(r); reason != "" {
 		return m.skip(r, reason, detail)
 	}
+	if !m.engaged(r) {
+		reason, detail := notEngaged()
+		return m.skip(r, reason, detail)
+	}
 	if !m.place.reached {
 		m.reach(r, now)
 	}
@@ -137,6 +141,9 @@ func (m *Machine) claim(r *Rung, pass Pass, kind request.AttemptKind, now time.T
 			break
 		}
 	}
+	if !m.lastResort {
+		m.noteOwn(r, refused.Cause)
+	}
 	return m.skip(r, refused.Skip, refused.Detail)
 }
 
@@ -159,6 +166,8 @@ func (m *Machine) noteWayOn(until, now time.Time) {
 
 func kindOf(kind request.AttemptKind, pass Pass, v Verdict) request.AttemptKind {
 	switch {
+	case kind == request.KindSurcharge:
+		return kind // whatever else it is, it costs more
 	case pass == LastResort:
 		return request.KindLastResort
 	case v.Probe:
@@ -180,6 +189,8 @@ func (m *Machine) reach(r *Rung, now time.Time) {
 // kindHere is why the next call of this rung is made, when it is the rung's first.
 func (m *Machine) kindHere(r *Rung) request.AttemptKind {
 	switch {
+	case r.Surcharge != nil:
+		return request.KindSurcharge
 	case len(m.attempts) == 0:
 		return request.KindFirst
 	case !r.Root:
@@ -277,7 +288,7 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 		Provider: r.Provider.ID, Model: r.Model, Deployment: r.Deployment.ID, ProviderKey: key,
 		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth(),
 		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: funds.worst,
-		Holds: budget.Holds(funds.limits), Takes: budget.Take(funds.limits, estimate.InputTokens),
+		Holds: budget.Holds(funds.limits), Takes: budget.Take(funds.limits, estimate.InputTokens), SurchargePercent: r.Surcharge,
 	}
 	m.noteModelChange(r)
 	m.attempts = append(m.attempts, attempt{reserved: reserved, rung: m.cursor, begun: now})
@@ -343,6 +354,8 @@ func (m *Machine) noteModelChange(r *Rung) {
 // fallbackKind is how far this rung's answer is from what was asked (M11).
 func (m *Machine) fallbackKind(r *Rung) request.FallbackKind {
 	switch {
+	case r.Surcharge != nil:
+		return request.Surcharge
 	case !r.Root:
 		return request.ModelChange
 	case m.depth() > 0:

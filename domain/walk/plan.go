@@ -18,7 +18,7 @@ func Rungs(p catalog.Plan) []Rung {
 				Index: c.Index, Stage: i, Model: stage.Model.Slug, Root: stage.Model.Slug == p.CanonicalModel,
 				ExactModel: stage.Model.ExactModel,
 				Unresolved: request.SkipReason(c.Skip), Deployment: c.Deployment, Provider: c.Provider,
-				Policy: stage.Policy, Owner: owner,
+				Policy: stage.Policy, Owner: owner, Surcharge: c.Surcharge,
 				Position: stage.Position, Referred: stage.Referred, Override: stage.Override,
 			})
 		}

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -30,6 +33,9 @@ type Rung struct {
 	Policy     catalog.Policy
 	// Owner is whose credential the rung is called with; empty is the operator's.
 	Owner request.Owner
+	// Surcharge is set on the operator's rungs that follow an organization's own: in
+	// percent of the list price (M12).
+	Surcharge *decimal.Decimal
 	// Position, Referred and Override are its stage's: see catalog.Stage (C6).
 	Position int
 	Referred bool
@@ -80,6 +86,8 @@ const (
 type Verdict struct {
 	Skip   request.SkipReason
 	Detail map[string]string
+	// Cause is what had shut the route.
+	Cause failure.Class
 	// Until is when asking again may help.
 	Until time.Time
 	// Probe is set when the call is the one half-open probe (H1).
@@ -107,6 +115,8 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 		return r.Unresolved, nil
 	case m.req.Fallback == FallbackSameModel && !r.Root:
 		return request.SkipNotSameModel, nil
+	case r.Surcharge != nil && !m.engageable(r):
+		return notEngaged()
 	}
 	for _, need := range m.req.Needs {
 		// Like a window, a list that was never declared excludes nothing: the request

@@ -35,7 +35,7 @@ func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report, now time
 		// provider bills it, the customer is not charged (M7).
 		s.Usage = r.Usage
 		s.Amounts, s.Basis = price(a.reserved, r.Usage, s.Basis)
-		s.Charge, s.Waived = 0, true
+		s.Charge, s.Surcharge, s.Waived = 0, 0, true
 	case f.PossiblyBilled:
 		s.Basis, s.Usage = usage.BasisUnknown, r.Usage
 	}
@@ -95,7 +95,11 @@ func price(res request.AttemptReserved, u usage.Usage, basis usage.Basis) (reque
 	case !exact:
 		basis = usage.BasisEstimated
 	}
-	return amounts(res.CredentialOwner, cost), basis
+	with, err := amounts(res.CredentialOwner, cost).WithSurcharge(res.SurchargePercent)
+	if err != nil {
+		return request.Amounts{}, usage.BasisUnknown
+	}
+	return with, basis
 }
 
 // amounts splits a cost by who holds the credential: a customer's own key is
@@ -114,6 +118,7 @@ func (m *Machine) settlementOf(a *attempt) request.AttemptSettled {
 		Attempt: res.Attempt, Tenant: res.Tenant, Key: m.req.Admitted.Key, Provider: res.Provider,
 		Model: res.Model, Deployment: res.Deployment, CredentialOwner: res.CredentialOwner,
 		FallbackKind: res.FallbackKind, Masked: res.Masked, Reserved: res.Reserved, Holds: res.Holds,
+		SurchargePercent: res.SurchargePercent,
 	}
 }
 

@@ -120,6 +120,8 @@ type Machine struct {
 	repaired bool
 	// limited is the last limit of a route that refused a reservation (M13).
 	limited *request.Refusal
+	// ownFailed are the models whose own rungs failed, or were found unwell (M12).
+	ownFailed []string
 	// unavailable is set when a chain cannot be called as it was written (C6).
 	unavailable bool
 	// charged sums what the attempts were settled at.

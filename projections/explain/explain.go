@@ -110,12 +110,21 @@ func (t *teller) why(e request.AttemptReserved) string {
 		return "the failure was the route's before, and this is the next route of the same model"
 	case request.KindModelChange:
 		return "no route of the model before was left, and the chain names this model next"
+	case request.KindSurcharge:
+		return fmt.Sprintf("the organization's own routes failed, and it agreed to the operator's at %s percent on top of the list price", percent(e))
 	case request.KindProbe:
 		return "its circuit is half open, and this call is its one probe"
 	case request.KindLastResort:
 		return "circuits alone kept every route shut, and a model never fails on that alone"
 	}
 	return string(e.Kind)
+}
+
+func percent(e request.AttemptReserved) string {
+	if e.SurchargePercent == nil {
+		return "some" // of a kind without its percentage: nothing that is written today
+	}
+	return e.SurchargePercent.String()
 }
 
 func (t *teller) deployment(attempt int) string {
@@ -171,6 +180,11 @@ func skipReason(s request.RouteSkipped) string {
 		return "it is another model, which the caller forbade"
 	case request.SkipUnresolved:
 		return "its position in the chain names nothing that exists"
+	case request.SkipSurchargeNotEnabled:
+		if d["because"] != "" {
+			return "it costs a surcharge, and no own route of the organization failed that its provider is to blame for"
+		}
+		return "it follows the organization's own routes at a surcharge, which the organization has not agreed to"
 	case request.SkipModelAlreadyVisited:
 		return "its model had been visited already"
 	}
@@ -227,7 +241,11 @@ func (t *teller) settled(e request.AttemptSettled) {
 	case "unknown":
 		t.say("Attempt %d settled at nothing, because its usage is unknown; its worst case was %s.", e.Attempt, usd(e.Reserved))
 	default:
-		t.say("Attempt %d settled on %s usage: %s charged.", e.Attempt, e.Basis, usd(e.Charge))
+		surcharge := ""
+		if e.Surcharge != 0 {
+			surcharge = fmt.Sprintf(", of which %s is the surcharge", usd(e.Surcharge))
+		}
+		t.say("Attempt %d settled on %s usage: %s charged%s.", e.Attempt, e.Basis, usd(e.Charge), surcharge)
 	}
 }
 

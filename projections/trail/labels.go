@@ -72,7 +72,11 @@ var labels = map[string]func(gjson.Result) label{
 		return label{fmt.Sprintf("  first output (%s) after %d ms", f.Get("first_output").Str, f.Get("ttft_ms").Int()), good}
 	},
 	"attempt_settled": func(f gjson.Result) label {
-		text := words("  settled:", usd(f.Get("charge_nanousd")), f.Get("basis").Str)
+		charge := usd(f.Get("charge_nanousd"))
+		if surcharge := f.Get("surcharge_nanousd"); surcharge.Int() != 0 {
+			charge += " (surcharge " + usd(surcharge) + ")"
+		}
+		text := words("  settled:", charge, f.Get("basis").Str)
 		// What was not reported is not zero (M4): it is not there.
 		if in := f.Get("usage.input_tokens"); in.Type == gjson.Number {
 			text += fmt.Sprintf(", %d in", in.Int())
