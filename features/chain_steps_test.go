@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -29,6 +30,8 @@ type chainScene struct {
 	now    time.Time
 	run    sim.Run
 	served []string
+	// orders are the routes of each conversation in the order of their calls.
+	orders [][]string
 	// book is the counters of the organization's limits; first is when the scenario's
 	// first request began.
 	book  *budget.Book
@@ -70,6 +73,12 @@ func registerChainSteps(sc *godog.ScenarioContext, s *chainScene) {
 	})
 	registerLimitSteps(sc, s)
 	sc.Step(`^the policy is (\S+) with threshold (\S+)$`, s.policy)
+	sc.Step(`^every stage is ordered by affinity$`, func() {
+		s.eachPolicy(func(p *catalog.Policy) { p.FailoverMode = catalog.MaximizeCacheAffinity })
+	})
+	sc.Step(`^(\d+) conversations ask and no route can serve$`, s.conversationsAsk)
+	sc.Step(`^each was tried on "([^"]*)", in any order within a group$`, s.triedInGroups)
+	sc.Step(`^every group was tried in either order$`, s.eitherOrder)
 	sc.Step(`^throttles are redialled (\d+) times from (\S+) up to (\S+)$`, s.schedule)
 	sc.Step(`^(\S+) of the prompt is cached on "([^"]*)"$`, func(share float64, route string) { s.world.cached[route] = share })
 	sc.Step(`^the calls end$`, s.callsEnd)
@@ -310,4 +319,49 @@ func (s *chainScene) answerIs(code string, status int) error {
 		got = 503
 	}
 	return same("status", status, got)
+}
+
+// conversationsAsk walks one request a conversation over routes that are all missing,
+// each on circuits of its own.
+func (s *chainScene) conversationsAsk(n int) error {
+	s.req.Admitted.MaxAttempts = len(s.rungs)
+	s.req.Deadline = s.now.Add(s.limit)
+	for i := range n {
+		world := chainWorld{Registry: health.New(health.Config{Secrets: allSecrets{}})}
+		s.req.Conversation = fmt.Sprint("conversation ", i)
+		var order []string
+		sim.Walk(walk.New(s.req, s.rungs, &world), func(c *walk.Call, _ time.Time) sim.Ending {
+			order = append(order, c.Rung.Deployment.ID)
+			return failed(failure.DeploymentGone)
+		}, nil, s.now)
+		s.orders = append(s.orders, order)
+	}
+	return nil
+}
+
+// groupsOf cuts a conversation's order into the groups of the scenario, which have two
+// routes each.
+func groupsOf(order []string) [][]string { return slices.Collect(slices.Chunk(order, 2)) }
+
+func (s *chainScene) triedInGroups(want string) error {
+	for _, order := range s.orders {
+		var got []string
+		for _, group := range groupsOf(order) {
+			got = append(got, strings.Join(slices.Sorted(slices.Values(group)), " "))
+		}
+		if err := same("groups", want, strings.Join(got, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *chainScene) eitherOrder() error {
+	seen := map[string]bool{}
+	for _, order := range s.orders {
+		for _, group := range groupsOf(order) {
+			seen[strings.Join(group, " ")] = true
+		}
+	}
+	return same("orders", len(s.rungs), len(seen))
 }

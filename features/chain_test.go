@@ -25,6 +25,12 @@ func routeOf(index int, cells map[string]string) (walk.Rung, error) {
 	if model := cells["model"]; model != "" {
 		r.Model, r.Root = model, model == "fable"
 	}
+	if stage := cells["stage"]; stage != "" {
+		r.Stage, _ = strconv.Atoi(stage)
+	}
+	if mode := cells["mode"]; mode != "" {
+		r.Stage, r.Policy.FailoverMode, r.Policy.ThrottleCacheThreshold = index, catalog.FailoverMode(mode), nil
+	}
 	r.Unresolved = request.SkipReason(cells["skip"])
 	if keys, ok := cells["keys"]; ok {
 		r.Provider.Keys = nil

@@ -181,6 +181,29 @@ Feature: Editing the configuration while it is served from
     And ada deletes it
     Then it is refused as "invalid_request" at "tier"
 
+  @C11
+  Scenario: While the log cannot be read the last good snapshot is served, and says that it is stale
+    Given the log cannot be read
+    When ada loads "/snapshot"
+    Then its "stale" is "true"
+    And requests of "acme" for "a" are served by "a1, b1, a2, a3"
+    When ada loads "/models/a/chain"
+    Then the edit is refused as "gateway_unavailable"
+    Given the log can be read again
+    When ada loads "/models/a/chain"
+    And ada saves [{"deployment":"a2"}]
+    And ada loads "/snapshot"
+    Then its "stale" is "false"
+    And requests of "acme" for "a" are served by "a2"
+
+  @C11
+  Scenario: A change at one worker is told to another, which need not look
+    Given two workers on one database, of which the second never looks by itself
+    When the first is given the organization "gamma" and a key of it
+    Then the second comes to know the key
+    When the first revokes the key
+    Then the second comes to refuse the key
+
   @C12 @N14
   Scenario: A request that was admitted keeps its plan through an edit
     Given a request of "acme" for "a" was admitted
@@ -217,3 +240,9 @@ Feature: Editing the configuration while it is served from
     When ada loads "/models/a/chain"
     And ada saves [{"deployment":"a2"}]
     Then the stored snapshot is still read under its own id
+
+  @C16
+  Scenario: A snapshot of an older format is read by the format that it names
+    Given a snapshot that an older release published
+    Then it is read under its own id, though this release would give it another
+    And the same bytes under another id are refused

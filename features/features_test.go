@@ -32,6 +32,8 @@ func TestFeatures(t *testing.T) {
 			registerChainSteps(sc, chain)
 			registerNamesSteps(sc)
 			registerConfigurationSteps(sc)
+			registerServingSteps(sc)
+			registerWorkersSteps(sc, t)
 			registerBillSteps(sc, t)
 		},
 		// Strict: a step that nobody wrote fails.

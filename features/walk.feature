@@ -422,3 +422,36 @@ Feature: The exact moves of a request
       refused insufficient_quota
       """
     And nobody was called
+
+  @N19
+  Scenario: Scheduling orders rungs within their group and never across a reference
+    Given the chain
+      | route | stage |
+      | a1    | 0     |
+      | a2    | 0     |
+      | b1    | 1     |
+      | b2    | 1     |
+      | a3    | 2     |
+      | a4    | 2     |
+    And every stage is ordered by affinity
+    When 100 conversations ask and no route can serve
+    Then each was tried on "a1 a2, b1 b2, a3 a4", in any order within a group
+    And every group was tried in either order
+
+  @N20 @T2
+  Scenario: A child keeps its own policy
+    Given the chain
+      | route | model | mode                  |
+      | a     | fable | maximize_availability |
+      | b     | older | maximize_cache        |
+      | c     | least | maximize_availability |
+    When the calls end
+      | route | endings   |
+      | a     | throttled |
+      | b     | throttled |
+    Then the moves are
+      """
+      first a k1
+      model_change b k1
+      failed provider_throttled
+      """

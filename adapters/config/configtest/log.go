@@ -14,6 +14,7 @@ import (
 // appends.
 type Log struct {
 	mu     sync.Mutex
+	away   error
 	Events []eventstore.Recorded
 	// Versions is where each stream is.
 	Versions map[string]int64
@@ -26,6 +27,13 @@ type Log struct {
 // NewLog is an empty log.
 func NewLog() *Log { return &Log{Versions: map[string]int64{}} }
 
+// Away makes every read fail with err from now on; nil ends that.
+func (l *Log) Away(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = err
+}
+
 // ReadConfig implements config.Log.
 func (l *Log) ReadConfig(ctx context.Context, shard int16, after int64, limit int) ([]eventstore.Recorded, error) {
 	return l.ReadAll(ctx, shard, after, limit)
@@ -35,6 +43,9 @@ func (l *Log) ReadConfig(ctx context.Context, shard int16, after int64, limit in
 func (l *Log) ReadAll(_ context.Context, _ int16, after int64, limit int) ([]eventstore.Recorded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.away != nil {
+		return nil, l.away
+	}
 	rest := l.Events[min(after, int64(len(l.Events))):]
 	return rest[:min(limit, len(rest))], nil
 }

@@ -2,6 +2,8 @@ package gatewaytest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,6 +114,13 @@ func (l *Log) ReadStream(_ context.Context, stream string, _ int64, _ int) ([]ev
 		list = append(list, eventstore.Recorded{Event: e, Stream: stream, StreamVersion: int64(i + 1)})
 	}
 	return list, nil
+}
+
+// Names are the streams that the log has, in no order.
+func (l *Log) Names() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.Streams))
 }
 
 // Events decodes the only request's events.
