@@ -3,8 +3,11 @@ package edge
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -32,15 +35,38 @@ func (e bodyError) Error() string { return "edge: body: " + ErrorKind(e).String(
 // errTruncated is a body that ended before its end.
 var errTruncated = errors.New("edge: body truncated")
 
-func declaresBody(fctx *fasthttp.RequestCtx) bool {
-	h := &fctx.Request.Header
-	return len(h.Peek("Transfer-Encoding")) > 0 || len(h.Peek("Content-Length")) > 0 && string(h.Peek("Content-Length")) != "0"
+// doNotRead keeps fasthttp from waiting for the first bytes of a body that is too long
+// by its own word: it would read up to 8 KiB before anybody is asked, so a client that
+// waits for the refusal before it sends would wait for nothing. What the header said
+// stays in its raw lines, where declaredLength finds it.
+func (s *Server) doNotRead(h *fasthttp.RequestHeader) {
+	if h.ContentLength() > s.limits.BodyBytes {
+		h.Del("Expect") // no 100 for what is refused
+		h.SetContentLength(0)
+	}
+}
+
+// declaredLength is the length that the request's own header gives its body: -1 when it
+// is chunked, 0 when there is none.
+func declaredLength(header http.Header) int {
+	switch length := header["Content-Length"]; {
+	case len(header["Transfer-Encoding"]) > 0:
+		return -1
+	case len(length) == 1:
+		n, err := strconv.Atoi(length[0])
+		if err != nil || n < 0 {
+			return math.MaxInt // more than can be counted is more than is read
+		}
+		return n
+	}
+	return 0
 }
 
 // readBody reads the body into r, unpacked and bounded both ways, or leaves the
 // connection to be closed.
 func (s *Server) readBody(fctx *fasthttp.RequestCtx, r *Request) error {
-	if !declaresBody(fctx) {
+	length := declaredLength(r.Header)
+	if length == 0 {
 		return nil
 	}
 	if r.Method == "GET" || r.Method == "HEAD" {
@@ -48,7 +74,6 @@ func (s *Server) readBody(fctx *fasthttp.RequestCtx, r *Request) error {
 		s.closeUnread(fctx)
 		return nil
 	}
-	length := fctx.Request.Header.ContentLength() // -1 when chunked
 	if length > s.limits.BodyBytes {
 		return bodyError(BodyTooLarge)
 	}

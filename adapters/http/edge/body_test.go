@@ -114,6 +114,34 @@ func TestRefusalReachesAClientStillSending_Z5(t *testing.T) {
 	}
 }
 
+// A body that is too long by its own word is refused before a byte of it: a client may
+// wait for the answer to send it. What follows on the connection is never taken for the
+// next request, whatever was asked for.
+//
+// Rules: Z5.
+func TestRefusalDoesNotWaitForTheBody_Z5(t *testing.T) {
+	s := serve(t, Config{Limits: Limits{BodyBytes: 100_000}}, post("/echo", echo))
+	for _, request := range []struct {
+		line   string
+		status int
+	}{{"POST /echo", 413}, {"POST /nowhere", 404}, {"PUT /echo", 405}, {"OPTIONS /echo", 204}} {
+		for _, length := range []string{"100001", "999999999999999999"} {
+			for _, header := range []string{"", "Expect: 100-continue\r\n"} {
+				t.Run(request.line+" "+length+" "+header, func(t *testing.T) {
+					c := dial(t, s)
+					c.send(request.line + " HTTP/1.1\r\nHost: x\r\n" + header + "Content-Length: " + length + "\r\n\r\n")
+					resp, body := c.reply()
+					if resp.StatusCode != request.status || !resp.Close {
+						t.Fatalf("got %d %s, close %v", resp.StatusCode, body, resp.Close)
+					}
+					c.send(postRequest("/echo", "smuggled"))
+					c.closed()
+				})
+			}
+		}
+	}
+}
+
 // A zstd stream may be padded with frames that unpack to nothing.
 //
 // Rules: Z5.

@@ -27,6 +27,9 @@
 //     the first one has arrived, and a body over the limit erases the request's
 //     path, with it the caller's dialect. Rule: bodies are streamed, grow as
 //     they arrive, and are counted on the wire and unpacked (body.go; Z5).
+//   - Of a streamed body fasthttp waits for the first bytes before it asks anybody, so
+//     the refusal of one that is too long waits for a client that waits for it.
+//     Rule: such a body is not read at all (body.go; Z5).
 //   - A streamed body that ends early reads as complete (bare io.EOF), and one
 //     that is not read to its end becomes the next request on the connection.
 //     Rule: count against Content-Length, watch the socket's EOF, and close the

@@ -171,7 +171,9 @@ func (s *Server) onRouteError(fc *fiber.Ctx, err error) error {
 		return nil
 	}
 	if fc.Method() == fiber.MethodOptions { // fiber has set Allow
-		s.closeIfBody(fctx)
+		if r, ok := copyHead(fctx); !ok || declaredLength(r.Header) != 0 {
+			s.closeUnread(fctx)
+		}
 		s.send(fctx, &Reply{Status: http.StatusNoContent})
 		return nil
 	}
@@ -182,17 +184,12 @@ func (s *Server) onRouteError(fc *fiber.Ctx, err error) error {
 func (s *Server) refuseRequest(fctx *fasthttp.RequestCtx, kind ErrorKind) {
 	r, ok := copyHead(fctx)
 	if !ok {
-		s.closeUnread(fctx)
 		kind = Malformed
 	}
-	s.closeIfBody(fctx)
-	s.send(fctx, s.render(r, kind))
-}
-
-func (s *Server) closeIfBody(fctx *fasthttp.RequestCtx) {
-	if declaresBody(fctx) {
+	if !ok || declaredLength(r.Header) != 0 {
 		s.closeUnread(fctx)
 	}
+	s.send(fctx, s.render(r, kind))
 }
 
 // onParseError is fasthttp's: the request could not be read. The connection is

@@ -80,7 +80,8 @@ func New(cfg Config) *Server {
 	srv.ErrorHandler = s.onParseError
 	srv.ConnState = s.onConnState
 	srv.SecureErrorLogMessage = true
-	srv.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	srv.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+		s.doNotRead(h)
 		return fasthttp.RequestConfig{ReadTimeout: s.limits.BodyTimeout}
 	}
 	return s
