@@ -107,6 +107,15 @@ func (a *API) routes() []route {
 	}
 }
 
+// Endpoints lists every row of the contract as "METHOD /path/{name}", in its order.
+func Endpoints() []string {
+	var list []string
+	for _, r := range new(API).routes() {
+		list = append(list, r.method+" "+r.pattern)
+	}
+	return list
+}
+
 // vendorPrefixes are base paths for clients that take one per vendor; the handlers
 // are the same.
 var vendorPrefixes = []string{"", "/openai", anthropicPrefix}
