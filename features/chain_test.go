@@ -32,6 +32,7 @@ func routeOf(index int, cells map[string]string) (walk.Rung, error) {
 		r.Stage, r.Policy.FailoverMode, r.Policy.ThrottleCacheThreshold = index, catalog.FailoverMode(mode), nil
 	}
 	r.Unresolved = request.SkipReason(cells["skip"])
+	r.BaseURLRefused = cells["base url"] == "inside"
 	if keys, ok := cells["keys"]; ok {
 		r.Provider.Keys = nil
 		for _, key := range words(keys) {

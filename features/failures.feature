@@ -30,6 +30,7 @@ Feature: Every failure has one class, and the class alone decides
       | deployment_missing | no   | yes   | opens       | no     | upstream_exhausted | 502    | yes   |
       | bad_payload        | no   | yes   | operational | yes    | upstream_exhausted | 502    | yes   |
       | empty_completion   | no   | yes   | none        | no     | empty_completion   | 502    | yes   |
+      | base_url_refused   | no   | yes   | none        | no     | no_route_allowed   | 503    | no    |
 
     Examples: The request ends here
       | class               | same | other | health | billed | code                         | status | retry |

@@ -338,6 +338,99 @@ Feature: The exact moves of a request
       """
     And nobody was called
 
+  @Z1 @W15
+  Scenario: A base URL that leads into the own network is skipped, and costs nothing
+    Given the chain
+      | route | base url |
+      | a     | inside   |
+      | b     | outside  |
+    When the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      skip a base_url_refused
+      first b k1
+      completed
+      """
+    And the fallback depth is 0
+
+  @Z1 @N11 @A3
+  Scenario: Links that are all turned down are not absent, and nothing else serves
+    Given the chain
+      | route | base url | keys    |
+      | a     | inside   | k1      |
+      | b     | outside  | missing |
+      | c     | inside   | k1      |
+    When the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      refused no_route_allowed
+      """
+    And nobody was called
+    And the answer is "no_route_allowed" with status 503
+
+  @N7 @N11
+  Scenario: Links that are all absent have another answer than links that are turned down
+    Given the chain
+      | route | skip       |
+      | a     | unresolved |
+      | b     | unresolved |
+    When the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      refused chain_unavailable
+      """
+
+  @Z1 @W15 @H1
+  Scenario: A name that turns out to resolve inside fails its attempt, once, and is no outage
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings          |
+      | a     | base_url_refused |
+      | b     | ok               |
+    Then the moves are
+      """
+      first a k1
+      failover b k1
+      completed
+      """
+    When the calls end
+      | route | endings          |
+      | a     | base_url_refused |
+      | b     | ok               |
+    Then the moves are
+      """
+      first a k1
+      failover b k1
+      completed
+      """
+
+  @Z1 @N11 @W16
+  Scenario Outline: Nobody could be reached: turned down everywhere, or not
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings          |
+      | a     | base_url_refused |
+      | b     | <other>          |
+    Then the answer is "<code>" with status <status>
+    And the envelope lists "<envelope>"
+
+    Examples:
+      | other            | code               | status | envelope                                               |
+      | base_url_refused | no_route_allowed   | 503    | a base_url_refused, b base_url_refused                 |
+      | connect_error    | upstream_exhausted | 502    | a base_url_refused, b connect_error, b connect_error   |
+
   @W13
   Scenario: A lost answer may stop the walk where the model says so
     Given the chain

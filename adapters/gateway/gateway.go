@@ -38,6 +38,8 @@ type Log interface {
 // Providers makes one attempt.
 type Providers interface {
 	Do(ctx context.Context, call provider.Call) (*provider.Reply, *failure.Failure)
+	// Refuses reports whether a base URL would not be called, by what it says (Z1).
+	Refuses(baseURL string) bool
 }
 
 // Estimator counts a request's tokens, once (A6).

@@ -50,6 +50,7 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 		return w.refuseFor(ctx, req.Model, Unresolved(err), scopeOf(err))
 	}
 	rungs := walk.Rungs(plan)
+	g.refuseBaseURLs(rungs)
 	if err := untranslatable(req, rungs); err != nil {
 		return w.refuse(ctx, req.Model, Invalid(err))
 	}
@@ -57,6 +58,16 @@ func (g *Gateway) serve(ctx context.Context, in Incoming, c *claim) *Outcome {
 	w.req = req
 	w.machine = walk.New(w.walkRequest(in, req, plan), rungs, g.Health)
 	return w.run(ctx)
+}
+
+// refuseBaseURLs marks the rungs whose base URL leads into the own network by what it
+// says: they are skipped, and cost no reservation and no attempt (Z1, W15).
+func (g *Gateway) refuseBaseURLs(rungs []walk.Rung) {
+	for i := range rungs {
+		if p := rungs[i].Provider; p != nil {
+			rungs[i].BaseURLRefused = g.Providers.Refuses(p.BaseURL)
+		}
+	}
 }
 
 // untranslatable finds what is wrong with a request that each of its routes would have

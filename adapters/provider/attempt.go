@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
 
@@ -164,6 +165,9 @@ func (a *attempt) lost(err error) *failure.Failure {
 		return f
 	}
 	if !a.wrote.Load() {
+		if _, ok := errors.AsType[*network.RefusedError](err); ok {
+			return &failure.Failure{Class: failure.BaseURLRefused, Code: "resolved_inside"}
+		}
 		return &failure.Failure{Class: failure.ConnectError, Code: connectCode(err)}
 	}
 	return &failure.Failure{Class: failure.StreamTruncated, Code: "connection_lost", PossiblyBilled: true}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
@@ -41,11 +41,11 @@ const (
 type Config struct {
 	// Outbound has the dialect of each protocol that is served.
 	Outbound map[catalog.Protocol]dialect.Outbound
-	// DialContext replaces the dialer: to refuse addresses (Z1), or in tests.
+	// InternalHosts are the hosts inside the own network that may be called; no other
+	// is (Z1).
+	InternalHosts network.Hosts
+	// DialContext replaces the guarded dialer, in tests.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// Proxy is nil for none. The environment's proxies are never used on their own:
-	// a gateway whose traffic goes elsewhere because of a stray variable is a leak.
-	Proxy func(*http.Request) (*url.URL, error)
 	// TLS is nil for the system's roots.
 	TLS *tls.Config
 	// Now is the clock for dates in replies. Nil is time.Now.
@@ -55,6 +55,7 @@ type Config struct {
 // Client makes attempts. It is safe for concurrent use; its connections are shared.
 type Client struct {
 	outbound  map[catalog.Protocol]dialect.Outbound
+	guard     *network.Guard
 	transport *http.Transport
 	now       func() time.Time
 }
@@ -65,17 +66,21 @@ func New(cfg Config) *Client {
 	if c.now == nil {
 		c.now = time.Now
 	}
+	c.guard = &network.Guard{
+		Opened: cfg.InternalHosts, Dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
+	}
 	dial := cfg.DialContext
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
+		dial = c.guard.DialContext
 	}
 	// HTTP/2 would put many streams on one connection, where a lost packet or a full
 	// window of one slow reader holds up all the others (S9).
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	// No proxy, and not the environment's either: traffic that goes elsewhere because of
+	// a stray variable is a leak, and a proxy would resolve names beyond the guard.
 	c.transport = &http.Transport{
 		DialContext:            dial,
-		Proxy:                  cfg.Proxy,
 		TLSClientConfig:        cfg.TLS,
 		TLSHandshakeTimeout:    dialTimeout,
 		Protocols:              protocols,
@@ -92,6 +97,11 @@ func New(cfg Config) *Client {
 
 // Close ends the idle connections. Replies that are open stay open.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Refuses reports whether nothing would be sent to a base URL because it leads into
+// the own network by what it says (Z1). A name that resolves there is found out when it
+// is dialled: such an attempt fails as base_url_refused.
+func (c *Client) Refuses(baseURL string) bool { return c.guard.Refuses(baseURL) }
 
 // UnknownProtocolError is a provider whose protocol no dialect speaks: a fault of
 // the configuration.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
@@ -26,7 +27,7 @@ import (
 func server(t *testing.T, handler http.HandlerFunc) (*Client, Call) {
 	t.Helper()
 	s := httptest.NewServer(handler)
-	c := New(Config{Outbound: outbound})
+	c := New(Config{Outbound: outbound, InternalHosts: network.MustHosts("127.0.0.1")})
 	t.Cleanup(func() { c.Close(); s.Close() })
 	call := call(t)
 	call.BaseURL = s.URL + "/v1"

@@ -29,6 +29,7 @@ func TestJudge_W1(t *testing.T) {
 		failure.ProviderQuota:    {402, effects{byKey: FailedAtOnce, endpoint: Reached}},
 		failure.DeploymentGone:   {404, effects{route: FailedAtOnce, endpoint: Reached}},
 		failure.EmptyCompletion:  {200, effects{endpoint: Reached}},
+		failure.BaseURLRefused:   {0, effects{}},
 
 		failure.InvalidRequest:     {400, effects{endpoint: Reached}},
 		failure.ContextLength:      {400, effects{endpoint: Reached}},

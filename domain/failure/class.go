@@ -21,6 +21,11 @@ const (
 	DeploymentGone   Class = "deployment_missing"
 	BadPayload       Class = "bad_payload"
 	EmptyCompletion  Class = "empty_completion"
+	// BaseURLRefused is a connection that we did not make: the base URL's name resolved
+	// into the own network, and no operator has opened that host (Z1). Where the address
+	// itself says so the route is skipped under the same word. It says nothing about
+	// the provider, and the next lookup may say another thing: no record is touched.
+	BaseURLRefused Class = "base_url_refused"
 
 	InvalidRequest     Class = "invalid_request"
 	ContextLength      Class = "context_length"
@@ -85,6 +90,7 @@ var table = map[Class]Traits{
 	DeploymentGone:   {Move: Another, Health: OpensAtOnce},
 	BadPayload:       {Move: Another, Health: Operational, MaybeBilled: true},
 	EmptyCompletion:  {Move: Another},
+	BaseURLRefused:   {Move: Another},
 
 	InvalidRequest:     {Move: Stop},
 	ContextLength:      {Move: AnotherIfLarger},
@@ -105,7 +111,7 @@ func Of(c Class) Traits { return table[c] }
 func Classes() []Class {
 	return []Class{
 		ConnectError, TimeoutFirstByte, TimeoutAttempt, ServerError, StreamTruncated, StreamErrorEvent,
-		Throttled, ProviderAuth, ProviderQuota, DeploymentGone, BadPayload, EmptyCompletion,
+		Throttled, ProviderAuth, ProviderQuota, DeploymentGone, BadPayload, EmptyCompletion, BaseURLRefused,
 		InvalidRequest, ContextLength, QuotaExceeded, ContentPolicy, Refusal, ClientCancelled,
 		DeadlineExceeded, CustomerCredential,
 	}

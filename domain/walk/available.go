@@ -32,11 +32,14 @@ func (m *Machine) closePosition(from, to int) {
 	for first < to && (m.rungs[first].Surcharge != nil || !m.callable(&m.rungs[first])) {
 		first++
 	}
+	// A route that is there and was turned down is not a chain in need of repair: that
+	// has an answer of its own (N11). Nothing else takes its place all the same.
+	refused := slices.ContainsFunc(m.rungs[from:first], func(r Rung) bool { return r.BaseURLRefused })
 	switch {
 	case first == to:
-		m.unavailable = m.unavailable || m.rungs[from].Override
+		m.unavailable = m.unavailable || m.rungs[from].Override && !refused
 	case m.rungs[first].Referred:
-		m.unavailable = true
+		m.unavailable = m.unavailable || !refused
 		m.rungs = slices.Clone(m.rungs) // the plan is not the machine's to change
 		for i := first; i < to; i++ {
 			m.rungs[i].Unresolved = request.SkipUnresolved
@@ -44,8 +47,9 @@ func (m *Machine) closePosition(from, to int) {
 	}
 }
 
-// callable reports whether a rung names a route with a credential. Whether the route
-// is well or fits the request makes no difference here: both are the walk's.
+// callable reports whether a rung names a route that may be called, with a credential.
+// Whether the route is well or fits the request makes no difference here: both are the
+// walk's.
 func (m *Machine) callable(r *Rung) bool {
-	return r.Unresolved == "" && len(m.world.Credentials(r.Provider)) > 0
+	return r.Unresolved == "" && !r.BaseURLRefused && len(m.world.Credentials(r.Provider)) > 0
 }

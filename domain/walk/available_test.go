@@ -13,7 +13,7 @@ import (
 // another model serve in the place of the model's own rungs, and an organization's
 // own chain without a credential never becomes another one's.
 //
-// Rules: C6, N11.
+// Rules: C6, N11, Z1.
 func TestDeletedCredentialNeverOpensAnotherWay_C6(t *testing.T) {
 	// named is a rung to a deployment by its name, with a credential or without one.
 	named := func(deployment string, held bool, edit func(*walk.Rung)) walk.Rung {
@@ -29,20 +29,27 @@ func TestDeletedCredentialNeverOpensAnotherWay_C6(t *testing.T) {
 	}
 	referred := func(r *walk.Rung) { r.Model, r.Root, r.Referred = "other", false, true }
 	override := func(r *walk.Rung) { r.Override, r.Owner = true, request.Workspace }
+	inside := func(r *walk.Rung) { r.BaseURLRefused = true }
 	second := func(r *walk.Rung) { r.Position, r.Root, r.Model = 1, false, "second" }
 
 	for name, c := range map[string]struct {
 		rungs []walk.Rung
 		want  string // who is called first, or the refusal
 	}{
-		"all held":                         {[]walk.Rung{named("a", true, nil), named("b", true, referred)}, "a"},
-		"another rung of its own":          {[]walk.Rung{named("a", false, nil), named("c", true, nil), named("b", true, referred)}, "c"},
-		"only the reference is left":       {[]walk.Rung{named("a", false, nil), named("b", true, referred)}, "chain_unavailable"},
-		"a rung behind the reference":      {[]walk.Rung{named("a", false, nil), named("b", true, referred), named("c", true, nil)}, "chain_unavailable"},
-		"the reference is not held either": {[]walk.Rung{named("a", false, nil), named("b", false, referred)}, "no_route_allowed"},
-		"an override":                      {[]walk.Rung{named("a", false, override)}, "chain_unavailable"},
-		"an override with a paid rung":     {[]walk.Rung{named("a", false, override), named("b", true, func(r *walk.Rung) { r.Override = true })}, "b"},
-		"an operator's chain":              {[]walk.Rung{named("a", false, nil)}, "no_route_allowed"},
+		"all held":                                  {[]walk.Rung{named("a", true, nil), named("b", true, referred)}, "a"},
+		"another rung of its own":                   {[]walk.Rung{named("a", false, nil), named("c", true, nil), named("b", true, referred)}, "c"},
+		"only the reference is left":                {[]walk.Rung{named("a", false, nil), named("b", true, referred)}, "chain_unavailable"},
+		"a rung behind the reference":               {[]walk.Rung{named("a", false, nil), named("b", true, referred), named("c", true, nil)}, "chain_unavailable"},
+		"the reference is not held either":          {[]walk.Rung{named("a", false, nil), named("b", false, referred)}, "no_route_allowed"},
+		"an override":                               {[]walk.Rung{named("a", false, override)}, "chain_unavailable"},
+		"an override with a paid rung":              {[]walk.Rung{named("a", false, override), named("b", true, func(r *walk.Rung) { r.Override = true })}, "b"},
+		"an operator's chain":                       {[]walk.Rung{named("a", false, nil)}, "no_route_allowed"},
+		"a base URL that is refused":                {[]walk.Rung{named("a", true, inside)}, "no_route_allowed"},
+		"another rung beside it":                    {[]walk.Rung{named("a", true, inside), named("c", true, nil)}, "c"},
+		"a reference does not take its place":       {[]walk.Rung{named("a", true, inside), named("b", true, referred)}, "no_route_allowed"},
+		"nor does one behind a credential missing":  {[]walk.Rung{named("c", false, nil), named("a", true, inside), named("b", true, referred)}, "no_route_allowed"},
+		"an override of which all is refused":       {[]walk.Rung{named("a", true, func(r *walk.Rung) { override(r); inside(r) })}, "no_route_allowed"},
+		"a refused reference behind a deleted rung": {[]walk.Rung{named("a", false, nil), named("b", true, func(r *walk.Rung) { referred(r); inside(r) })}, "no_route_allowed"},
 		"the next place of a chain of names": {
 			[]walk.Rung{named("a", false, nil), named("b", true, referred), named("d", true, second)}, "d",
 		},

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/sluice-gateway/sluice/domain/event"
@@ -71,6 +72,11 @@ func (m *Machine) exhausted(now time.Time, why string) Move {
 		answer.RetryAfter = m.wayOn
 	}
 	answer.AllOpen = len(m.attempts) == 0
+	if why == "" && m.onlyRefused() {
+		// Every link was turned down (N11), some of them no sooner than when they were
+		// dialled. Asking again changes nothing: an operator has to.
+		answer.Code, answer.Retryable, answer.RetryAfter = request.CodeNoRouteAllowed, false, 0
+	}
 	return m.finish(answer, request.Failed, now, why)
 }
 
@@ -98,6 +104,17 @@ func (m *Machine) exhaustedCode() request.Code {
 		return request.CodeUpstreamTruncated
 	}
 	return request.CodeUpstreamExhausted
+}
+
+// onlyRefused reports whether nobody was reached because none of the routes may be:
+// each call led into the own network, and no circuit kept another from being tried.
+func (m *Machine) onlyRefused() bool {
+	for i := range m.attempts {
+		if m.attempts[i].failed.Class != failure.BaseURLRefused {
+			return false
+		}
+	}
+	return len(m.attempts) > 0 && !slices.ContainsFunc(m.skips, func(s request.RouteSkipped) bool { return forHealth(s.Reason) })
 }
 
 // onlyThrottled reports whether nobody was called because every provider had asked

@@ -38,13 +38,13 @@ func (m *Machine) unservable() (request.Code, []request.RouteSkipped) {
 		skips = append(skips, skipOf(r, reason, detail))
 	}
 	// The reason nearest to serving speaks: a rung that lacked only a price or a
-	// key was otherwise fit.
+	// key, or leave to be called, was otherwise fit.
 	switch {
 	case m.unavailable:
 		return request.CodeChainUnavailable, skips
 	case seen[request.SkipPriceUnknown]:
 		return request.CodePriceUnknown, skips
-	case seen[request.SkipCredentialMissing]:
+	case seen[request.SkipCredentialMissing], seen[request.SkipBaseURLRefused]:
 		return request.CodeNoRouteAllowed, skips
 	case seen[request.SkipContextTooSmall]:
 		return request.CodeContextLengthExceeded, skips

@@ -28,9 +28,12 @@ type Rung struct {
 	// Unresolved is set instead of a deployment where a position of the chain
 	// names nothing usable; the reason is recorded (N7).
 	Unresolved request.SkipReason
-	Deployment *catalog.Deployment
-	Provider   *catalog.Provider
-	Policy     catalog.Policy
+	// BaseURLRefused is set where the provider's base URL leads into the own network by
+	// what it says, and no operator has opened that host (Z1).
+	BaseURLRefused bool
+	Deployment     *catalog.Deployment
+	Provider       *catalog.Provider
+	Policy         catalog.Policy
 	// Owner is whose credential the rung is called with; empty is the operator's.
 	Owner request.Owner
 	// Surcharge is set on the operator's rungs that follow an organization's own: in
@@ -133,6 +136,9 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 	}
 	if r.owner() == request.Operator && !r.Deployment.Prices.Known() {
 		return request.SkipPriceUnknown, nil
+	}
+	if r.BaseURLRefused {
+		return request.SkipBaseURLRefused, nil
 	}
 	return "", nil
 }

@@ -174,6 +174,8 @@ func skipReason(s request.RouteSkipped) string {
 		return "its price is not known, so its cost could not be bounded"
 	case request.SkipCredentialMissing:
 		return "this worker holds no credential for it"
+	case request.SkipBaseURLRefused:
+		return "its base URL leads into the own network, and no operator has opened that host"
 	case request.SkipKeyParked:
 		return fmt.Sprintf("its key %s is parked, as a throttle asked", d["key"])
 	case request.SkipNotSameModel:
@@ -197,6 +199,9 @@ func (t *teller) failed(e request.AttemptFailed) {
 		text += fmt.Sprintf(" (status %d)", e.Status)
 	}
 	text += asked(e.RetryAfterMS, e.RetrySource) + ": " + consequence(e.Failure) + "."
+	if e.Failure == failure.BaseURLRefused {
+		text += " Its base URL resolved into the own network, and no operator has opened that host: nothing was sent."
+	}
 	if e.PossiblyBilled {
 		text += " The provider may have done and billed the work."
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
 	"github.com/sluice-gateway/sluice/adapters/dialect/converse"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
@@ -19,7 +20,7 @@ import (
 // attempt asks the fake Bedrock over a socket and reads all of its answer.
 func attempt(t *testing.T, fake *fakeprovider.Server, outcome string, stream bool) (neutral.Answer, *failure.Failure) {
 	t.Helper()
-	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Bedrock: converse.Outbound{}}})
+	client := provider.New(provider.Config{InternalHosts: network.MustHosts("127.0.0.1"), Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Bedrock: converse.Outbound{}}})
 	t.Cleanup(client.Close)
 	req, err := chat.Inbound{}.Parse([]byte(`{"model":"m","messages":[{"role":"user","content":"Hi"}],
 		"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}]}`))
@@ -121,7 +122,7 @@ func TestFakeBedrockFailures_W4_S4(t *testing.T) {
 // Rules: P3.
 func TestFakeBedrockToChat_P3(t *testing.T) {
 	fake := fakeprovider.Start(t, fakeprovider.Options{})
-	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Bedrock: converse.Outbound{}}})
+	client := provider.New(provider.Config{InternalHosts: network.MustHosts("127.0.0.1"), Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Bedrock: converse.Outbound{}}})
 	t.Cleanup(client.Close)
 	req, err := chat.Inbound{}.Parse([]byte(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Hi"}]}`))
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect/chat"
 	"github.com/sluice-gateway/sluice/adapters/dialect/gemini"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
@@ -35,7 +36,7 @@ type caller struct {
 func newCaller(t *testing.T) caller {
 	t.Helper()
 	server := fakeprovider.Start(t, fakeprovider.Options{})
-	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{}}})
+	client := provider.New(provider.Config{InternalHosts: network.MustHosts("127.0.0.1"), Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{}}})
 	t.Cleanup(client.Close)
 	return caller{t, client, server.URL()}
 }
@@ -193,7 +194,7 @@ func TestVertexIsCalledWithAToken(t *testing.T) {
 		return string(text)
 	}
 	server := fakeprovider.Start(t, fakeprovider.Options{})
-	client := provider.New(provider.Config{Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{Tokens: gemini.NewTokens()}}})
+	client := provider.New(provider.Config{InternalHosts: network.MustHosts("127.0.0.1"), Outbound: map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{Tokens: gemini.NewTokens()}}})
 	defer client.Close()
 	req, err := chat.Inbound{}.Parse([]byte(question))
 	if err != nil {

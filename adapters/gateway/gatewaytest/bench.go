@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect/registry"
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
@@ -60,7 +61,7 @@ func New(t *testing.T, upstreamModels ...string) *Bench {
 	b.Objects = objectsOf(fake.URL()+"/v1", upstreamModels)
 	b.Key = &catalog.Key{ID: "key1", Tenant: "acme"}
 	b.Controls.Fallback = walk.FallbackAny
-	b.Client = provider.New(provider.Config{Outbound: registry.Outbound()})
+	b.Client = provider.New(provider.Config{InternalHosts: network.MustHosts("127.0.0.1"), Outbound: registry.Outbound()})
 	t.Cleanup(b.Client.Close)
 	b.Gateway = gateway.New(gateway.Config{
 		Log: b.Log, Providers: b.Client, Estimator: estimator(), Secrets: AnySecret{}, Health: &NoCircuits{},

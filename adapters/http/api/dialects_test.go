@@ -276,7 +276,7 @@ func TestAddressesOfPrivateNetworks_Z1(t *testing.T) {
 	}
 
 	opened := gatewaytest.New(t, "fake-ok")
-	opened.InternalHosts = network.HostsFrom("pictures.internal")
+	opened.InternalHosts = network.MustHosts("pictures.internal")
 	if reply, got := calling(t, opened).do("POST", "/v1/chat/completions", bodies["chat"].body); reply.StatusCode != http.StatusOK {
 		t.Errorf("opened: %d %s", reply.StatusCode, got)
 	}
