@@ -71,9 +71,19 @@ type document struct {
 	catalog.Objects
 }
 
+// Loader reads files. Its zero value is ready.
+type Loader struct {
+	// Refuses reports whether workers would not call a base URL, by what it says (Z1).
+	// Nil warns of none.
+	Refuses func(baseURL string) bool
+}
+
+// Load is Loader.Load of the zero Loader.
+func Load(r io.Reader, filename string) (*File, error) { return Loader{}.Load(r, filename) }
+
 // Load reads a file. The error is a *FileError with every problem that was found,
 // or the reader's own. No error repeats a value that could be a secret.
-func Load(r io.Reader, filename string) (*File, error) {
+func (l Loader) Load(r io.Reader, filename string) (*File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {
 		return nil, err
@@ -94,7 +104,7 @@ func Load(r io.Reader, filename string) (*File, error) {
 	if len(d.problems) > 0 {
 		return nil, refuse(filename, d.problems...)
 	}
-	return &File{Objects: doc.Objects.Canonical(), Warnings: warnings(doc.Objects, d.line)}, nil
+	return &File{Objects: doc.Objects.Canonical(), Warnings: l.warnings(doc.Objects, d.line)}, nil
 }
 
 // check asks the domain, once the shape is right: what does not decode would be

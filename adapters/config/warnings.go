@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 )
 
@@ -26,10 +27,13 @@ func (w Warning) String() string {
 const stored = " is kept in the catalog, but this release does not act on it"
 
 // warnings finds what is stored and not acted on, and deployments that no request
-// will reach. Nothing of a file is ever dropped without a word; a part leaves this
+// will reach: those that lack a price, and those whose base URL workers refuse. Nothing of a file is ever dropped without a word; a part leaves this
 // list when the behaviour behind it arrives.
-func warnings(o catalog.Objects, line func(path string) int) []Warning {
+func (l Loader) warnings(o catalog.Objects, line func(path string) int) []Warning {
 	w := collector{line: line, byText: map[string]*Warning{}}
+	for i, p := range o.Providers {
+		w.when(l.Refuses != nil && l.Refuses(p.BaseURL), fmt.Sprintf("providers[%d].base_url", i), RefusedBaseURL(p))
+	}
 	for i, d := range o.Deployments {
 		at := fmt.Sprintf("deployments[%d]", i)
 		w.when(d.Dispatch != nil, at+".dispatch", "deployments.dispatch"+stored)
@@ -50,6 +54,13 @@ func warnings(o catalog.Objects, line func(path string) int) []Warning {
 		w.when(len(t.Webhooks) > 0, at+".webhooks", "webhooks"+stored)
 	}
 	return w.sorted()
+}
+
+// RefusedBaseURL says what becomes of a provider whose base URL leads into the own
+// network, and what opens it.
+func RefusedBaseURL(p catalog.Provider) string {
+	return fmt.Sprintf("the base URL of provider %s leads into the own network: its routes are skipped as base_url_refused until workers are started with %s=%s",
+		p.ID, network.HostsEnv, network.HostOf(p.BaseURL))
 }
 
 type collector struct {

@@ -50,6 +50,31 @@ func (e *RefusedError) Error() string {
 // DialContext would refuse it, too, and others besides: those that resolve to inside.
 func (g *Guard) Refuses(baseURL string) bool { return Inside(baseURL, g.Opened) }
 
+// Lookup resolves a base URL's host and reports an address that would be refused, if
+// there is none that would not. It tells an operator beforehand what a dial would come
+// to; what is dialled is looked at for itself. A host that does not resolve is not
+// refused: that is another failure.
+func (g *Guard) Lookup(ctx context.Context, baseURL string) (netip.Addr, bool) {
+	host, port, err := net.SplitHostPort(HostOf(baseURL))
+	if err != nil || g.Opened.opens(host, port) {
+		return netip.Addr{}, false
+	}
+	resolver := g.Dialer.Resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	found, err := resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(found) == 0 {
+		return netip.Addr{}, false
+	}
+	for _, a := range found {
+		if !insideAddr(a) || g.Opened.opensAddr(a, port) {
+			return netip.Addr{}, false
+		}
+	}
+	return found[0].Unmap(), true
+}
+
 // DialContext is net.Dialer's, for what is outside or opened. The error of what is not
 // is, or wraps, a *RefusedError.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {

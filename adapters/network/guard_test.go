@@ -2,98 +2,18 @@ package network_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/net/dns/dnsmessage"
-
 	"github.com/sluice-gateway/sluice/adapters/network"
+	"github.com/sluice-gateway/sluice/adapters/network/networktest"
 )
-
-// answers resolves names: each question for an address takes the next one of the
-// name's list, and the last one stays. A name without a list fails the test.
-type answers struct {
-	mu    sync.Mutex // A and AAAA are asked for at once
-	names map[string][]string
-}
-
-// resolving is a resolver whose server says what the test says, without a socket.
-func resolving(t testing.TB, names map[string][]string) *net.Resolver {
-	t.Helper()
-	known := &answers{names: names}
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe()
-		go known.serve(t, server)
-		return client, nil
-	}}
-}
-
-// serve answers one connection's questions as DNS over TCP frames them.
-func (a *answers) serve(t testing.TB, conn net.Conn) {
-	defer conn.Close()
-	for {
-		var size [2]byte
-		if _, err := io.ReadFull(conn, size[:]); err != nil {
-			return
-		}
-		packed := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(conn, packed); err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if err := m.Unpack(packed); err != nil {
-			t.Error(err)
-			return
-		}
-		a.answer(t, &m)
-		reply, err := m.Pack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		binary.BigEndian.PutUint16(size[:], uint16(len(reply)))
-		if _, err := conn.Write(append(size[:], reply...)); err != nil {
-			return
-		}
-	}
-}
-
-func (a *answers) answer(t testing.TB, m *dnsmessage.Message) {
-	m.Response, m.RecursionAvailable = true, true
-	m.Additionals = nil
-	q := m.Questions[0]
-	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := a.names[name]
-	if len(list) == 0 {
-		t.Errorf("%s was asked for", q.Name)
-		m.RCode = dnsmessage.RCodeNameError
-		return
-	}
-	at := netip.MustParseAddr(list[0])
-	header := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class}
-	switch {
-	case q.Type == dnsmessage.TypeA && at.Is4():
-		m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: at.As4()}}}
-	case q.Type == dnsmessage.TypeAAAA && at.Is6():
-		m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AAAAResource{AAAA: at.As16()}}}
-	default:
-		return
-	}
-	if len(list) > 1 {
-		a.names[name] = list[1:]
-	}
-}
 
 // listening is a listener that counts who came.
 func listening(t *testing.T, address string) (port string, came *atomic.Int64) {
@@ -134,7 +54,7 @@ func dial(t *testing.T, g *network.Guard, address string) error {
 // Rules: Z1.
 func TestAGuardRefusesWhatIsInside_Z1(t *testing.T) {
 	port, came := listening(t, "127.0.0.1:0")
-	g := &network.Guard{Dialer: net.Dialer{Resolver: resolving(t, nil)}}
+	g := &network.Guard{Dialer: net.Dialer{Resolver: networktest.Resolver(t, nil)}}
 	for _, host := range []string{
 		"127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0X7F.0.0.1", "017700000001", "0177.0.0.1", "0", "",
 		"localhost", "LOCALHOST.", "localhost..", "a.localhost", "metadata.google.internal", "llm", "llm.default.svc.cluster.local",
@@ -157,7 +77,7 @@ func TestAGuardRefusesWhatIsInside_Z1(t *testing.T) {
 func TestAGuardLooksAtWhatANameResolvesTo_Z1(t *testing.T) {
 	port, came := listening(t, "127.0.0.1:0")
 	for _, at := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "fd00::1", "0.0.0.0"} {
-		g := &network.Guard{Dialer: net.Dialer{Resolver: resolving(t, map[string][]string{"provider.example": {at}})}}
+		g := &network.Guard{Dialer: net.Dialer{Resolver: networktest.Resolver(t, map[string][]string{"provider.example": {at}})}}
 		err := dial(t, g, "provider.example.:"+port)
 		refused, ok := errors.AsType[*network.RefusedError](err)
 		if !ok || !refused.Addr.IsValid() || !strings.Contains(refused.Error(), "provider.example.:"+port) {
@@ -195,7 +115,7 @@ func TestAGuardLetsThroughWhatWasOpened_Z1(t *testing.T) {
 	} {
 		g := &network.Guard{
 			Opened: network.MustHosts(c.opened),
-			Dialer: net.Dialer{Resolver: resolving(t, map[string][]string{"provider.example": {"127.0.0.1"}})},
+			Dialer: net.Dialer{Resolver: networktest.Resolver(t, map[string][]string{"provider.example": {"127.0.0.1"}})},
 		}
 		err := dial(t, g, c.host+":"+c.port)
 		if _, refused := errors.AsType[*network.RefusedError](err); refused != c.refused || !refused && err != nil {
@@ -218,7 +138,7 @@ func TestAGuardIsNotEvadedByRebinding_Z1(t *testing.T) {
 	// 127.0.0.1 stands for the open internet.
 	g := &network.Guard{
 		Opened: network.MustHosts("127.0.0.1"),
-		Dialer: net.Dialer{Resolver: resolving(t, map[string][]string{"provider.example": {"127.0.0.1", "127.0.0.2"}})},
+		Dialer: net.Dialer{Resolver: networktest.Resolver(t, map[string][]string{"provider.example": {"127.0.0.1", "127.0.0.2"}})},
 	}
 	if err := dial(t, g, "provider.example.:"+port); err != nil {
 		t.Fatal(err)
@@ -226,6 +146,27 @@ func TestAGuardIsNotEvadedByRebinding_Z1(t *testing.T) {
 	err = dial(t, g, "provider.example.:"+port)
 	if refused, ok := errors.AsType[*network.RefusedError](err); !ok || refused.Addr != netip.MustParseAddr("127.0.0.2") {
 		t.Errorf("the second answer: %v", err)
+	}
+}
+
+// Rules: Z1.
+func TestLookupTellsWhatADialWouldComeTo_Z1(t *testing.T) {
+	names := map[string][]string{"provider.example": {"10.1.2.3"}, "public.example": {"8.8.8.8"}}
+	for _, c := range []struct {
+		opened, baseURL, at string
+	}{
+		{"", "https://provider.example/v1", "10.1.2.3"},
+		{"", "https://public.example/v1", ""},
+		{"10.1.2.3:443", "https://provider.example/v1", ""},
+		{"10.1.2.3:444", "https://provider.example/v1", "10.1.2.3"},
+		{"provider.example", "https://provider.example/v1", ""},
+		{"", "", ""},
+	} {
+		g := &network.Guard{Opened: network.MustHosts(c.opened), Dialer: net.Dialer{Resolver: networktest.Resolver(t, names)}}
+		at, refused := g.Lookup(t.Context(), c.baseURL)
+		if refused != (c.at != "") || refused && at.String() != c.at {
+			t.Errorf("%+v: %s, %v", c, at, refused)
+		}
 	}
 }
 
@@ -282,7 +223,7 @@ func BenchmarkDial(b *testing.B) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	dialer := net.Dialer{Resolver: resolving(b, map[string][]string{"provider.example": {"127.0.0.1"}})}
+	dialer := net.Dialer{Resolver: networktest.Resolver(b, map[string][]string{"provider.example": {"127.0.0.1"}})}
 	g := &network.Guard{Opened: network.MustHosts("127.0.0.1"), Dialer: dialer}
 	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
 		"plain": dialer.DialContext, "guarded": g.DialContext,

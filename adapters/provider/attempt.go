@@ -165,12 +165,22 @@ func (a *attempt) lost(err error) *failure.Failure {
 		return f
 	}
 	if !a.wrote.Load() {
-		if _, ok := errors.AsType[*network.RefusedError](err); ok {
-			return &failure.Failure{Class: failure.BaseURLRefused, Code: "resolved_inside"}
+		if refused, ok := errors.AsType[*network.RefusedError](err); ok {
+			return baseURLRefused(refused)
 		}
 		return &failure.Failure{Class: failure.ConnectError, Code: connectCode(err)}
 	}
 	return &failure.Failure{Class: failure.StreamTruncated, Code: "connection_lost", PossiblyBilled: true}
+}
+
+// baseURLRefused is a connection that the guard did not let us make (Z1). Routes that
+// it refuses by what their address says are skipped before they come to this.
+func baseURLRefused(e *network.RefusedError) *failure.Failure {
+	code := "inside"
+	if e.Addr.IsValid() {
+		code = "resolved_inside"
+	}
+	return &failure.Failure{Class: failure.BaseURLRefused, Code: code}
 }
 
 // ended is why the attempt's context is over, or nil while it is not.

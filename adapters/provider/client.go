@@ -44,6 +44,8 @@ type Config struct {
 	// InternalHosts are the hosts inside the own network that may be called; no other
 	// is (Z1).
 	InternalHosts network.Hosts
+	// Resolver is nil for the system's.
+	Resolver *net.Resolver
 	// DialContext replaces the guarded dialer, in tests.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS is nil for the system's roots.
@@ -67,7 +69,8 @@ func New(cfg Config) *Client {
 		c.now = time.Now
 	}
 	c.guard = &network.Guard{
-		Opened: cfg.InternalHosts, Dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second},
+		Opened: cfg.InternalHosts,
+		Dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Resolver: cfg.Resolver},
 	}
 	dial := cfg.DialContext
 	if dial == nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-gateway/sluice/adapters/network"
+	"github.com/sluice-gateway/sluice/adapters/network/networktest"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
@@ -101,6 +103,53 @@ func TestRedirectsAreNotFollowed_Z1(t *testing.T) {
 	wantFailure(t, err, failure.BadPayload, "redirect", false)
 	if calls.Load() != 1 {
 		t.Errorf("%d calls", calls.Load())
+	}
+}
+
+// A provider that is led to sends the request nowhere else, least of all inside.
+//
+// Rules: Z1.
+func TestAProviderCannotRedirectInside_Z1(t *testing.T) {
+	var asked atomic.Int64
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(inside.Close)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		c, call := server(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inside.URL, status) })
+		_, _, err := run(t.Context(), t, c, call)
+		wantFailure(t, err, failure.BadPayload, "redirect", false)
+	}
+	if asked.Load() != 0 {
+		t.Errorf("%d requests went inside", asked.Load())
+	}
+}
+
+// Nobody is called inside the own network unless an operator opened it, whatever the
+// base URL says; what is not called cannot have been billed (W13).
+//
+// Rules: Z1, W13.
+func TestNobodyInsideIsCalled_Z1_W13(t *testing.T) {
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(s.Close)
+	at := strings.TrimPrefix(s.URL, "http://127.0.0.1")
+	resolver := networktest.Resolver(t, map[string][]string{"provider.example": {"127.0.0.1"}, "mapped.example": {"64:ff9b::7f00:1"}})
+	for baseURL, code := range map[string]string{
+		s.URL: "inside", "http://localhost" + at: "inside", "http://2130706433" + at: "inside", "http://[::ffff:127.0.0.1]" + at: "inside",
+		"http://１２７。0。0。１" + at: "inside", "http://0x7f.1" + at: "inside", "http://localhost." + at: "inside", "http://[::1%25lo]" + at: "inside",
+		"http://provider.example." + at: "resolved_inside", "http://mapped.example." + at: "resolved_inside",
+	} {
+		c := New(Config{Outbound: outbound, Resolver: resolver, InternalHosts: network.MustHosts("127.0.0.2")})
+		call := call(t)
+		call.BaseURL = baseURL + "/v1"
+		if refused := c.Refuses(call.BaseURL); refused != (code == "inside") {
+			t.Errorf("%s: refused beforehand: %v", baseURL, refused)
+		}
+		_, _, err := run(t.Context(), t, c, call)
+		wantFailure(t, err, failure.BaseURLRefused, code, false)
+		c.Close()
+	}
+	if asked.Load() != 0 {
+		t.Errorf("%d requests went inside", asked.Load())
 	}
 }
 

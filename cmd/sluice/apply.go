@@ -52,7 +52,12 @@ func newApply() *cobra.Command {
 			return usagef("name the file: -f FILE")
 		}
 		// Read before the database is asked: a broken file is refused without one.
-		file, err := loadConfig(cmd.InOrStdin(), *path)
+		db, _ := findDatabase() // withLog says what is wrong with it
+		guard, err := guardHere(db)
+		if err != nil {
+			return err
+		}
+		file, err := loadConfig(cmd.InOrStdin(), *path, config.Loader{Refuses: guard.Refuses})
 		if err != nil {
 			return err
 		}
@@ -74,9 +79,9 @@ func newApply() *cobra.Command {
 }
 
 // loadConfig reads a configuration file, or standard input for "-".
-func loadConfig(stdin io.Reader, path string) (*config.File, error) {
+func loadConfig(stdin io.Reader, path string, loader config.Loader) (*config.File, error) {
 	if path == "-" {
-		return config.Load(stdin, "standard input")
+		return loader.Load(stdin, "standard input")
 	}
 	f, err := os.Open(path)
 	switch {
@@ -86,7 +91,7 @@ func loadConfig(stdin io.Reader, path string) (*config.File, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	return config.Load(f, path)
+	return loader.Load(f, path)
 }
 
 func printApplied(cmd *cobra.Command, output outputFormat, dryRun bool, plan config.Plan, warnings []config.Warning) error {

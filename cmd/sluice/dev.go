@@ -80,7 +80,7 @@ func runDev(ctx context.Context, cmd *cobra.Command, dir devDir, public, admin a
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	w, err := openWorker(ctx, workerConfig{db: db, public: public, admin: admin, logger: logger})
+	w, err := openWorker(ctx, workerConfig{db: db, public: public, admin: admin, logger: logger, provider: listener.Addr().String()})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
 )
 
@@ -105,6 +107,49 @@ func TestDevLeavesConfigurationAlone_O8(t *testing.T) {
 	}
 	if code := b.end(); code != exitDone {
 		t.Errorf("exit %d: %s", code, b.stderr)
+	}
+}
+
+// dev opens its own fake provider, at its one address, and nothing else: not another
+// port of this machine, and not to the pictures of a request.
+//
+// Rules: Z1, O8.
+func TestDevOpensItsOwnProviderOnly_Z1_O8(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a PostgreSQL of its own")
+	}
+	setDatabase(t, "")
+	t.Setenv(network.HostsEnv, "")
+	other := fakeprovider.Start(t, fakeprovider.Options{})
+	b := dev(t)
+	curl := b.stdout.line(t, "curl -s http", b.ended)
+	if answer := shell(t, curl); !strings.Contains(answer, `"chat.completion"`) {
+		t.Fatalf("%s\n%s", curl, answer)
+	}
+	picture := strings.Replace(curl, `"content":"Say hello"`, `"content":[{"type":"image_url","image_url":{"url":"http://127.0.0.1:9/a.png"}}]`, 1)
+	if answer := shell(t, picture); !strings.Contains(answer, "must not point into a private network") {
+		t.Errorf("a picture of this machine: %s", answer)
+	}
+
+	own, err := devDir(dataDir()).read(fakeProviderFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := must(t, "export")
+	if r := sluice(t, "apply", "-f", writeFile(t, "sluice.yaml", text)); r.code != exitDone || strings.Contains(r.stderr, "own network") {
+		t.Errorf("dev's own provider: exit %d: %s", r.code, r.stderr)
+	}
+	if f := findings(t, must(t, "doctor", "--output", "json"))["base URLs"]; f.Verdict != ok {
+		t.Errorf("dev's own provider: %+v", f)
+	}
+	elsewhere := strings.TrimPrefix(other.URL(), "http://")
+	r := sluice(t, "apply", "-f", writeFile(t, "sluice.yaml", strings.ReplaceAll(text, own, elsewhere)))
+	if r.code != exitDone || !strings.Contains(r.stderr, network.HostsEnv+"="+elsewhere) {
+		t.Errorf("another provider: exit %d: %s", r.code, r.stderr)
+	}
+	eventually(t, "the other provider is refused", func() bool { return strings.Contains(shell(t, curl), "no_route_allowed") })
+	if n := other.Ledger().Total; n != 0 {
+		t.Errorf("%d calls of another port", n)
 	}
 }
 

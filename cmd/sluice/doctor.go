@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/migrations"
@@ -175,6 +176,7 @@ func examineCatalog(ctx context.Context, db database) []finding {
 		}
 	}
 	findings := append([]finding{catalogFinding(state)}, examineCredentials(state)...)
+	findings = append(findings, examineBaseURLs(ctx, db, state)...)
 	if stored := len(state.Credentials()); stored > 0 {
 		findings = append(findings, examineMasterKey(stored))
 	}
@@ -241,6 +243,40 @@ func examineCredentials(state *catalog.State) []finding {
 	}
 	if held == 0 && len(providers) > 0 {
 		findings = append(findings, finding{"credentials", fail, "no provider has one: set or store what is named above"})
+	}
+	return findings
+}
+
+// lookupTimeout bounds all names that the doctor resolves: a resolver that is away is
+// not what it was asked for.
+const lookupTimeout = 3 * time.Second
+
+// examineBaseURLs finds the providers that a worker with this environment would not
+// call, because their base URLs lead into the own network (Z1).
+func examineBaseURLs(ctx context.Context, db database, state *catalog.State) []finding {
+	guard, err := guardHere(db)
+	if err != nil {
+		return []finding{{"base URLs", fail, err.Error()}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	var findings []finding
+	providers := state.Objects().Providers
+	for _, p := range providers {
+		host := network.HostOf(p.BaseURL)
+		if guard.Refuses(p.BaseURL) {
+			findings = append(findings, finding{"base URL " + p.ID, warn, host + " leads into the own network; its routes are skipped: set " + network.HostsEnv + "=" + host + " for every worker"})
+		} else if at, refused := guard.Lookup(ctx, p.BaseURL); refused {
+			findings = append(findings, finding{"base URL " + p.ID, warn, host + " resolves to " + at.String() + " in the own network; its attempts fail: set " + network.HostsEnv + "=" + host + " for every worker"})
+		}
+	}
+	switch {
+	case len(providers) == 0:
+		return nil
+	case len(findings) == 0:
+		return []finding{{"base URLs", ok, "none is refused"}}
+	case len(findings) == len(providers):
+		findings = append(findings, finding{"base URLs", fail, "every provider's is refused"})
 	}
 	return findings
 }

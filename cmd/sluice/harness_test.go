@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
 )
 
@@ -84,11 +85,13 @@ func decode[T any](t *testing.T, text string) (value T) {
 	return value
 }
 
-// useDatabase makes a fresh, migrated database the one of DATABASE_URL.
+// useDatabase makes a fresh, migrated database the one of DATABASE_URL, and opens this
+// machine to the providers of the tests.
 func useDatabase(t *testing.T) string {
 	t.Helper()
 	url := pgtest.NewDatabase(t)
 	setDatabase(t, url)
+	t.Setenv(network.HostsEnv, "127.0.0.1")
 	return url
 }
 

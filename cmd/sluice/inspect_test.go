@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/projections/bills"
 )
 
@@ -126,6 +127,28 @@ func TestDoctor(t *testing.T) {
 	r := sluice(t, "doctor", "--output", "json")
 	if f := findings(t, r.stdout)["provider up"]; r.code != exitFailed || f.Verdict != warn || !strings.Contains(f.Detail, "SLUICE_TEST_UP_KEY") {
 		t.Errorf("a missing credential: exit %d, %+v", r.code, f)
+	}
+}
+
+// Rules: Z1.
+func TestDoctorFindsBaseURLsInside_Z1(t *testing.T) {
+	configure(t, nowhere)
+	t.Setenv("SLUICE_LISTEN", "127.0.0.1:0")
+	t.Setenv("SLUICE_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Setenv(network.HostsEnv, "127.0.0.1:1")
+	if f := findings(t, must(t, "doctor", "--output", "json"))["base URLs"]; f.Verdict != ok {
+		t.Errorf("opened: %+v", f)
+	}
+	t.Setenv(network.HostsEnv, "127.0.0.1:2")
+	r := sluice(t, "doctor", "--output", "json")
+	all := findings(t, r.stdout)
+	if one := all["base URL up"]; r.code != exitFailed || one.Verdict != warn || !strings.Contains(one.Detail, network.HostsEnv+"=127.0.0.1:1") || all["base URLs"].Verdict != fail {
+		t.Errorf("refused: exit %d, %+v", r.code, all)
+	}
+	t.Setenv(network.HostsEnv, "10.0.0.0/8")
+	r = sluice(t, "doctor", "--output", "json")
+	if f := findings(t, r.stdout)["base URLs"]; r.code != exitFailed || f.Verdict != fail || !strings.Contains(f.Detail, "10.0.0.0/8") {
+		t.Errorf("a bad list: exit %d, %+v", r.code, f)
 	}
 }
 

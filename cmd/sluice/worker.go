@@ -54,6 +54,9 @@ type workerConfig struct {
 	db            database
 	public, admin address
 	logger        *slog.Logger
+	// provider is an address inside the network that providers may be called at, beside
+	// those of SLUICE_INTERNAL_HOSTS; empty for none.
+	provider string
 }
 
 // worker is a running gateway: everything that serve and dev have in common.
@@ -64,6 +67,10 @@ type worker struct {
 	logger *slog.Logger
 	// secret is the installation's, behind keyed hashes.
 	secret []byte
+
+	// opened are the hosts inside the network that requests may point at, and callable
+	// those that base URLs may (Z1).
+	opened, callable network.Hosts
 
 	store   *eventstore.Store
 	pool    *pgxpool.Pool
@@ -97,6 +104,12 @@ func openWorker(ctx context.Context, cfg workerConfig) (_ *worker, err error) {
 			err = errors.Join(err, w.close())
 		}
 	}()
+	if w.opened, err = network.HostsFrom(os.Getenv(network.HostsEnv)); err != nil {
+		return nil, err
+	}
+	if w.callable, err = internalHosts(cfg.provider); err != nil {
+		return nil, err
+	}
 	if err := cfg.db.check(ctx); err != nil {
 		return nil, err
 	}
@@ -141,12 +154,12 @@ func (w *worker) openLog(ctx context.Context, db database) (err error) {
 
 // wire joins the pieces. It does no I/O and cannot fail.
 func (w *worker) wire(db database) {
-	w.calls = provider.New(provider.Config{Outbound: registry.Outbound()})
+	w.calls = provider.New(provider.Config{Outbound: registry.Outbound(), InternalHosts: w.callable})
 	w.health = health.New(health.Config{Secrets: w.credentials, Log: w.store, Worker: w.id, Logger: w.logger})
 	w.gateway = gateway.New(gateway.Config{
 		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: w.credentials,
 		Health:        w.health,
-		InternalHosts: network.HostsFrom(os.Getenv(network.HostsEnv)),
+		InternalHosts: w.opened,
 		Hasher:        idempotency.NewHasher(w.secret),
 		ShardOf:       func(string) int16 { return 0 },
 		Worker:        w.id, Now: time.Now, NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
@@ -171,7 +184,7 @@ func (w *worker) wire(db database) {
 
 	w.operators = adminapi.New(adminapi.Config{
 		Log: w.store, Catalog: w.catalog, Bootstrap: os.Getenv("SLUICE_ADMIN_KEY"), Worker: w.id,
-		Vault: w.vault, Holds: w.credentials.Holds, Circuits: w.health, Requests: w.pool, Projections: w.runner,
+		Vault: w.vault, Holds: w.credentials.Holds, Refuses: w.calls.Refuses, Circuits: w.health, Requests: w.pool, Projections: w.runner,
 		Rebuild: views.NewKeeper(w.pool, w.store).Rebuild,
 		Now:     time.Now, Random: rand.Reader, Logger: w.logger,
 	})

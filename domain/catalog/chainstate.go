@@ -27,18 +27,28 @@ type RungState struct {
 const (
 	unusableUnresolved = SkipUnresolved
 	unusableCredential = "credential_missing"
+	unusableBaseURL    = "base_url_refused"
 )
 
+// At is what a worker has at hand for the providers that it may call.
+type At struct {
+	// Holds reports whether a provider's key is there; a provider without keys needs
+	// none.
+	Holds func(p *Provider, keyID string) bool
+	// Refuses reports whether a base URL would not be called (Z1). Nil refuses none.
+	Refuses func(baseURL string) bool
+}
+
 // JudgeChain tells the state of a chain and of each of its rungs: the operator's for
-// a model, or with a tenant that organization's own. held reports whether a provider's key is at hand; a provider without keys needs none.
-func JudgeChain(o Objects, tenant, model string, chain []Rung, held func(p *Provider, keyID string) bool) (ChainState, []RungState) {
+// a model, or with a tenant that organization's own.
+func JudgeChain(o Objects, tenant, model string, chain []Rung, at At) (ChainState, []RungState) {
 	if len(chain) == 0 {
 		return EmptyChain, []RungState{}
 	}
 	state, decided := UnavailableChain, false
 	rungs := make([]RungState, len(chain))
 	for i, r := range chain {
-		rungs[i] = RungState{Rung: r, Unusable: unusable(o, tenant, model, r, held)}
+		rungs[i] = RungState{Rung: r, Unusable: unusable(o, tenant, model, r, at)}
 		if decided || rungs[i].Unusable != "" {
 			continue
 		}
@@ -52,7 +62,7 @@ func JudgeChain(o Objects, tenant, model string, chain []Rung, held func(p *Prov
 	return state, rungs
 }
 
-func unusable(o Objects, tenant, model string, r Rung, held func(*Provider, string) bool) string {
+func unusable(o Objects, tenant, model string, r Rung, at At) string {
 	if r.Model != "" {
 		next, ok := find(o.Models, ObjectID{Kind: KindModel, Name: r.Model})
 		if !ok {
@@ -67,8 +77,11 @@ func unusable(o Objects, tenant, model string, r Rung, held func(*Provider, stri
 	if !ok {
 		return unusableUnresolved
 	}
+	if at.Refuses != nil && at.Refuses(p.BaseURL) {
+		return unusableBaseURL
+	}
 	for _, k := range p.Keys {
-		if held(&p, k.ID) {
+		if at.Holds(&p, k.ID) {
 			return ""
 		}
 	}

@@ -24,12 +24,38 @@ func TestChainStates_C5_C6(t *testing.T) {
 		{"nothing is there", []catalog.Rung{{Deployment: "gone"}}, true, catalog.UnavailableChain, "unresolved"},
 		{"the second serves", []catalog.Rung{{Deployment: "gone"}, {Deployment: "a@west"}}, true, catalog.AvailableChain, "unresolved"},
 	} {
-		state, rungs := catalog.JudgeChain(fixture(), "", "b", c.chain, func(*catalog.Provider, string) bool { return c.held })
+		state, rungs := catalog.JudgeChain(fixture(), "", "b", c.chain, catalog.At{Holds: func(*catalog.Provider, string) bool { return c.held }})
 		if state != c.want || len(rungs) != len(c.chain) {
 			t.Errorf("%s: %s %+v, want %s", c.name, state, rungs, c.want)
 		}
 		if len(rungs) > 0 && rungs[0].Unusable != c.first {
 			t.Errorf("%s: the first rung is %q, want %q", c.name, rungs[0].Unusable, c.first)
+		}
+	}
+}
+
+// A route whose base URL is refused is not there for a chain, and no reference takes
+// its place (Z1, N11, C6).
+func TestChainStatesOfRefusedBaseURLs_Z1_N11(t *testing.T) {
+	o := fixture()
+	refused := map[string]bool{}
+	for _, p := range o.Providers {
+		refused[p.BaseURL] = p.ID == "east"
+	}
+	at := catalog.At{
+		Holds:   func(*catalog.Provider, string) bool { return true },
+		Refuses: func(baseURL string) bool { return refused[baseURL] },
+	}
+	for name, c := range map[string]struct {
+		chain []catalog.Rung
+		want  catalog.ChainState
+	}{
+		"another of its rungs serves": {[]catalog.Rung{{Deployment: "a@east"}, {Deployment: "a@west"}}, catalog.AvailableChain},
+		"a reference does not":        {[]catalog.Rung{{Deployment: "a@east"}, {Model: "b"}}, catalog.UnavailableChain},
+	} {
+		state, rungs := catalog.JudgeChain(o, "", "b", c.chain, at)
+		if state != c.want || rungs[0].Unusable != "base_url_refused" || rungs[1].Unusable != "" {
+			t.Errorf("%s: %s %+v", name, state, rungs)
 		}
 	}
 }

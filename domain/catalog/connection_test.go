@@ -63,7 +63,7 @@ func TestConnectionThatLeadsNowhereIsUnresolved_C6(t *testing.T) {
 	if got := served(t, o, "acme", "b"); !strings.Contains(got, catalog.SkipUnresolved) || strings.Contains(got, "@") {
 		t.Errorf("no deployment there: %q", got)
 	}
-	state, rungs := catalog.JudgeChain(o, "acme", "b", o.Tenants[0].Chains[0].Chain, held)
+	state, rungs := catalog.JudgeChain(o, "acme", "b", o.Tenants[0].Chains[0].Chain, catalog.At{Holds: held})
 	if state != catalog.UnavailableChain || rungs[0].Unusable != catalog.SkipUnresolved {
 		t.Errorf("%s, %+v", state, rungs)
 	}
@@ -76,10 +76,10 @@ func TestConnectionWithoutCredentialIsUnavailable_C5_C6(t *testing.T) {
 	o := withConnection(catalog.Rung{Connection: "own"}, catalog.Rung{Model: "a"})
 	chain := o.Tenants[0].Chains[0].Chain
 	operators := func(_ *catalog.Provider, key string) bool { return key != "acme/own" }
-	if state, rungs := catalog.JudgeChain(o, "acme", "b", chain, operators); state != catalog.UnavailableChain || rungs[0].Unusable != "credential_missing" {
+	if state, rungs := catalog.JudgeChain(o, "acme", "b", chain, catalog.At{Holds: operators}); state != catalog.UnavailableChain || rungs[0].Unusable != "credential_missing" {
 		t.Errorf("%s, %+v", state, rungs)
 	}
-	if state, _ := catalog.JudgeChain(o, "acme", "b", chain, held); state != catalog.AvailableChain {
+	if state, _ := catalog.JudgeChain(o, "acme", "b", chain, catalog.At{Holds: held}); state != catalog.AvailableChain {
 		t.Errorf("with its credential: %s", state)
 	}
 }

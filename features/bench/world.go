@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/eventstore/pgserver"
 )
 
@@ -133,7 +134,7 @@ func (w *world) startPostgres(ctx context.Context) (err error) {
 // command runs the program on a core, with what it says on our stderr.
 func (w *world) command(core int, args ...string) *exec.Cmd {
 	cmd := exec.Command("taskset", append([]string{"-c", strconv.Itoa(core), w.sluice}, args...)...)
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.url, "BENCH_PROVIDER_KEY=sk-bench")
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.url, "BENCH_PROVIDER_KEY=sk-bench", network.HostsEnv+"="+w.providerAddress)
 	cmd.Stderr = os.Stderr
 	// Whoever ends us ends them.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -48,7 +48,10 @@ type Config struct {
 	// Vault keeps the credentials that are stored.
 	Vault *secrets.Vault
 	// Holds reports whether this worker has a provider's credential (C5).
-	Holds    func(p *catalog.Provider, keyID string) bool
+	Holds func(p *catalog.Provider, keyID string) bool
+	// Refuses reports whether this worker would not call a base URL, by what it says
+	// (Z1). Nil refuses none.
+	Refuses  func(baseURL string) bool
 	Circuits interface {
 		Open(now time.Time) []health.Circuit
 	}

@@ -14,7 +14,7 @@ type shownChain struct {
 }
 
 func (a *API) judged(objects catalog.Objects, t target, chain []catalog.Rung) shownChain {
-	state, rungs := catalog.JudgeChain(objects, t.id.Tenant, t.id.Name, chain, a.Holds)
+	state, rungs := catalog.JudgeChain(objects, t.id.Tenant, t.id.Name, chain, catalog.At{Holds: a.Holds, Refuses: a.Refuses})
 	if len(chain) == 0 {
 		chain = []catalog.Rung{}
 		if t.id.Kind == catalog.KindTenantChain {

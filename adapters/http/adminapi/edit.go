@@ -227,6 +227,12 @@ func (a *API) render(objects catalog.Objects, t target, value any, revision int6
 	if err != nil {
 		return nil, err
 	}
+	if p, ok := value.(catalog.Provider); ok && a.Refuses != nil && a.Refuses(p.BaseURL) {
+		// Accepted: the workers that serve it may be others, or be restarted later.
+		if text, err = sjson.SetBytes(text, "warnings", []string{config.RefusedBaseURL(p)}); err != nil {
+			return nil, err
+		}
+	}
 	return sjson.SetBytes(text, "revision", revision)
 }
 

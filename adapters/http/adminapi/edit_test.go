@@ -225,3 +225,25 @@ func TestPutIntoAList_C3(t *testing.T) {
 	do(t, s, 201, "PUT", "/tenants/acme/budgets", "", `{"scope":"organization","requests":5,"per":"day"}`)
 	do(t, s, 400, "PUT", rules, "", `{"chain":["b"]}`)
 }
+
+// An operator learns when it is written that a base URL leads into the own network, and
+// from the chain why its rung is not usable. What was read can be written again.
+//
+// Rules: Z1.
+func TestRefusedBaseURLsAreToldOf_Z1(t *testing.T) {
+	s := start(t)
+	const inside = "http://llm.internal:8000/v1"
+	s.Refused = map[string]bool{inside: true}
+	east := do(t, s, 200, "GET", "/providers/east", "", "")
+	check(t, east, "warnings", "")
+	east = do(t, s, 200, "PATCH", "/providers/east", east.ETag, `{"base_url":"`+inside+`"}`)
+	if w := east.Field("warnings"); !strings.Contains(w, "provider east") || !strings.Contains(w, "SLUICE_INTERNAL_HOSTS=llm.internal:8000") || !strings.Contains(w, "base_url_refused") {
+		t.Errorf("warnings %s", w)
+	}
+	do(t, s, 200, "PUT", "/providers/east", "", string(east.Body))
+	chain := do(t, s, 200, "GET", "/models/lab%2Fa/chain", "", "")
+	check(t, chain, "state", `"unavailable"`)
+	if rungs := chain.Field("rungs"); !strings.Contains(rungs, `"unusable":"base_url_refused"`) {
+		t.Errorf("rungs %s", rungs)
+	}
+}

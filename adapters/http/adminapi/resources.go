@@ -27,7 +27,7 @@ func named(kind catalog.Kind) func(map[string]string) catalog.ObjectID {
 }
 
 var resources = []resource{
-	{pattern: "/providers/{id}", id: named(catalog.KindProvider)},
+	{pattern: "/providers/{id}", id: named(catalog.KindProvider), shown: []string{"warnings"}},
 	{pattern: "/deployments/{id}", id: named(catalog.KindDeployment), keep: []string{"prices"}},
 	{pattern: "/deployments/{id}/prices", id: named(catalog.KindDeployment), part: "prices"},
 	{pattern: "/models/{id}", id: named(catalog.KindModel), keep: []string{"chain", "policy"}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/eventstore/pgtest"
 )
 
@@ -30,7 +31,7 @@ func InstallOn(t testing.TB, url string, config Config) *Installation {
 	t.Helper()
 	in := &Installation{URL: url}
 	// A fixed directory, so that no test finds what a developer's own run has left.
-	in.env = append(config.secrets(), "DATABASE_URL="+url, "SLUICE_DATA_DIR="+t.TempDir(), "SLUICE_MASTER_KEY="+masterKey)
+	in.env = append(config.secrets(), "DATABASE_URL="+url, "SLUICE_DATA_DIR="+t.TempDir(), "SLUICE_MASTER_KEY="+masterKey, internalHosts)
 	in.Must(t, "migrate")
 	in.Apply(t, config)
 	for _, p := range config.Providers {
@@ -41,8 +42,16 @@ func InstallOn(t testing.TB, url string, config Config) *Installation {
 	return in
 }
 
+// internalHosts opens this machine, where the tests' providers are.
+const internalHosts = network.HostsEnv + "=127.0.0.1"
+
 // masterKey seals the credentials that an installation keeps.
 var masterKey = base64.StdEncoding.EncodeToString(make([]byte, 32))
+
+// With is the installation with more in its environment; what comes later wins.
+func (in *Installation) With(env ...string) *Installation {
+	return &Installation{URL: in.URL, env: append(slices.Clone(in.env), env...)}
+}
 
 func (in *Installation) store(t testing.TB, p Provider) {
 	t.Helper()

@@ -37,6 +37,8 @@ type Server struct {
 	Catalog *live.Live
 	// Held tells which of the providers' keys are at hand; all by default.
 	Held func(provider, keyID string) bool
+	// Refused are the base URLs that the worker would not call.
+	Refused map[string]bool
 	// Rebuild stands in for the rebuild of a read model; it does nothing by default.
 	Rebuild func(ctx context.Context, name string, progress func(projections.Progress)) error
 
@@ -63,6 +65,7 @@ func Start() (*Server, error) {
 	api := adminapi.New(adminapi.Config{
 		Log: log, Catalog: s.Catalog, Bootstrap: Bootstrap, Worker: "w1",
 		Holds:    func(p *catalog.Provider, keyID string) bool { return s.Held(p.ID, keyID) },
+		Refuses:  func(baseURL string) bool { return s.Refused[baseURL] },
 		Circuits: health.New(health.Config{}), Requests: nil, Projections: noProjections{},
 		Rebuild: func(ctx context.Context, name string, progress func(projections.Progress)) error {
 			return s.Rebuild(ctx, name, progress)
