@@ -218,6 +218,16 @@ func TestVertexIsCalledWithAToken(t *testing.T) {
 	if _, f := client.Do(t.Context(), call); f == nil || f.Class != failure.ProviderAuth || f.Code != "token_refused" || f.PossiblyBilled {
 		t.Errorf("without a token: %+v", f)
 	}
+	// The file may be a tenant's, and names an address to ask.
+	closed := provider.New(provider.Config{
+		InternalHosts: network.MustHosts(strings.TrimPrefix(server.URL(), "http://")),
+		Outbound:      map[catalog.Protocol]dialect.Outbound{catalog.Gemini: gemini.Outbound{Tokens: gemini.NewTokens()}},
+	})
+	defer closed.Close()
+	call.Secret = file("a@p.test")
+	if _, f := closed.Do(t.Context(), call); f == nil || f.Class != failure.ProviderAuth || f.Code != "token_address_refused" || f.PossiblyBilled {
+		t.Errorf("a token's address inside: %+v", f)
+	}
 	calls := server.Ledger().Calls
 	if asked != 2 || len(calls) != 2 || calls[1].KeyLast4 != "9876" || calls[1].Path != "/v1/projects/p/locations/l/publishers/google/models/fake-ok:generateContent" {
 		t.Errorf("asked %d times, calls %+v", asked, calls)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/failure"
 )
 
@@ -96,6 +97,10 @@ func (o Outbound) Authorize(ctx context.Context, rt http.RoundTripper, up *diale
 // errCredentials is a file that is no credentials file of a kind that is taken.
 var errCredentials = errors.New("gemini: not a service account's or a user's credentials")
 
+// errTokenAddress is a file whose token address leads into the own network. The file may
+// be an organization's own, and is no way to have the gateway ask around in there (Z1).
+var errTokenAddress = errors.New("gemini: the address that makes tokens leads into the own network")
+
 // unauthorized names why there is no token. What Google said of it stays here: it may
 // quote the credentials.
 func unauthorized(err error) *failure.Failure {
@@ -103,6 +108,8 @@ func unauthorized(err error) *failure.Failure {
 	switch {
 	case errors.Is(err, errCredentials):
 		return &failure.Failure{Class: failure.ProviderAuth, Code: "credentials_malformed"}
+	case errors.Is(err, errTokenAddress):
+		return &failure.Failure{Class: failure.ProviderAuth, Code: "token_address_refused"}
 	case ok && refused.Response != nil && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests:
 		return &failure.Failure{Class: failure.ProviderAuth, Code: "token_refused"}
 	default:
@@ -181,6 +188,9 @@ func fetch(rt http.RoundTripper, secret string) (*oauth2.Token, error) {
 		return nil, errCredentials
 	}
 	token, err := credentials.TokenSource.Token()
+	if err != nil && wire.refused {
+		return nil, errTokenAddress
+	}
 	if err != nil && !wire.asked {
 		// It did not come to a request: there is something wrong with the file, such as a
 		// key that is none.
@@ -189,13 +199,18 @@ func fetch(rt http.RoundTripper, secret string) (*oauth2.Token, error) {
 	return token, err
 }
 
-// noticing notes that a request was made: the library's errors do not say.
+// noticing notes that a request was made, and that it was not let through: the
+// library's errors do not say.
 type noticing struct {
 	http.RoundTripper
-	asked bool
+	asked, refused bool
 }
 
 func (n *noticing) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.asked = true
-	return n.RoundTripper.RoundTrip(r)
+	reply, err := n.RoundTripper.RoundTrip(r)
+	if _, ok := errors.AsType[*network.RefusedError](err); ok {
+		n.refused = true
+	}
+	return reply, err
 }
