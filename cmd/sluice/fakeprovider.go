@@ -40,7 +40,7 @@ func newFakeProvider() *cobra.Command {
 		}
 		stop := context.AfterFunc(ctx, func() { _ = fake.Close() })
 		defer stop()
-		fmt.Fprintf(cmd.OutOrStdout(), "fake provider on http://%s, base_url http://%[1]s/v1\n", listener.Addr())
+		fmt.Fprintf(cmd.OutOrStdout(), "fake provider on http://%s, base_url http://%[1]s/v1, workers with SLUICE_INTERNAL_HOSTS=%[1]s may call it\n", listener.Addr())
 		return fake.Serve(listener)
 	})
 	return cmd

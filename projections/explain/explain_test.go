@@ -109,6 +109,14 @@ func TestEveryClassAndReasonHasASentence_X5(t *testing.T) {
 			t.Errorf("%s: %v, %v", class, lines, err)
 		}
 	}
+	for _, e := range []event.Event{
+		request.RouteSkipped{Provider: "p", Reason: request.SkipBaseURLRefused},
+		request.AttemptFailed{Attempt: 1, Failure: failure.BaseURLRefused},
+	} {
+		if lines, err := explain.Request(recorded(e), nil); err != nil || !strings.Contains(lines[0].Text, "into the own network, and no operator has opened that host") {
+			t.Errorf("%+v: %v, %v", e, lines, err)
+		}
+	}
 	for _, code := range []string{"insufficient_quota", "model_not_found"} {
 		refused := request.RequestRefused{Refusal: request.Refusal{Code: code, Scope: "organization", Limit: 1_000_000_000, Used: 999_000_000}}
 		lines, err := explain.Request(recorded(refused), nil)

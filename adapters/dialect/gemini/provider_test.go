@@ -167,7 +167,10 @@ func TestFaults_W2_S4(t *testing.T) {
 }
 
 // With a credentials file the call goes to Vertex AI with a token of the address that
-// the file names, asked for once; without one there is no call.
+// the file names, asked for once; without one there is no call, and an address inside
+// the own network is not asked.
+//
+// Rules: Z1.
 func TestVertexIsCalledWithAToken(t *testing.T) {
 	asked := 0
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
