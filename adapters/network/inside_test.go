@@ -48,7 +48,7 @@ func TestAnOperatorOpensHosts_Z1(t *testing.T) {
 	opened := network.MustHosts(" Pictures.internal, 10.0.0.7 ,,[::1],llm:8000,127.0.0.1:9000,[fd00::1]:443,fe80::1,fe80::2%eth0,Bücher.lan.")
 	for address, want := range map[string]bool{
 		"http://pictures.internal:9000/a.png": false, "http://10.0.0.7/a.png": false, "http://[::1]/": false,
-		"http://PICTURES.internal./": false, "http://[::ffff:10.0.0.7]:1/": false, "http://[64:ff9b::a00:7]/": false,
+		"http://PICTURES.internal./": false, "http://pictures.internal../": false, "http://[::ffff:10.0.0.7]:1/": false, "http://[64:ff9b::a00:7]/": false,
 		"http://10.0.0.8/a.png": true, "http://more.pictures.internal/": true,
 		"http://llm:8000/": false, "http://llm/": true, "http://llm:80/": true, "http://127.0.0.1:9000/v1": false,
 		"http://127.0.0.1/": true, "http://localhost:9000/": true, "https://[fd00::1]/": false, "http://[fd00::1]/": true,
