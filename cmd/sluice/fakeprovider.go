@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-gateway/sluice/adapters/fakeprovider"
+	"github.com/sluice-gateway/sluice/adapters/network"
 )
 
 func newFakeProvider() *cobra.Command {
@@ -40,7 +41,7 @@ func newFakeProvider() *cobra.Command {
 		}
 		stop := context.AfterFunc(ctx, func() { _ = fake.Close() })
 		defer stop()
-		fmt.Fprintf(cmd.OutOrStdout(), "fake provider on http://%s, base_url http://%[1]s/v1, workers with SLUICE_INTERNAL_HOSTS=%[1]s may call it\n", listener.Addr())
+		fmt.Fprintf(cmd.OutOrStdout(), "fake provider on http://%s, base_url http://%[1]s/v1\nworkers may call it with %s=%[1]s\n", listener.Addr(), network.HostsEnv)
 		return fake.Serve(listener)
 	})
 	return cmd
