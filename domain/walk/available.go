@@ -34,7 +34,7 @@ func (m *Machine) closePosition(from, to int) {
 	}
 	// A route that is there and was turned down is not a chain in need of repair: that
 	// has an answer of its own (N11). Nothing else takes its place all the same.
-	refused := slices.ContainsFunc(m.rungs[from:first], func(r Rung) bool { return r.BaseURLRefused })
+	refused := slices.ContainsFunc(m.rungs[from:first], func(r Rung) bool { return r.BaseURLRefused && r.Surcharge == nil })
 	switch {
 	case first == to:
 		m.unavailable = m.unavailable || m.rungs[from].Override && !refused

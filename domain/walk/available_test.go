@@ -3,6 +3,8 @@ package walk_test
 import (
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
@@ -49,6 +51,7 @@ func TestDeletedCredentialNeverOpensAnotherWay_C6(t *testing.T) {
 		"a reference does not take its place":       {[]walk.Rung{named("a", true, inside), named("b", true, referred)}, "no_route_allowed"},
 		"nor does one behind a credential missing":  {[]walk.Rung{named("c", false, nil), named("a", true, inside), named("b", true, referred)}, "no_route_allowed"},
 		"an override of which all is refused":       {[]walk.Rung{named("a", true, func(r *walk.Rung) { override(r); inside(r) })}, "no_route_allowed"},
+		"a refused surcharge behind a deleted key":  {[]walk.Rung{named("a", false, override), named("b", true, func(r *walk.Rung) { inside(r); r.Override, r.Surcharge = true, &decimal.Zero })}, "chain_unavailable"},
 		"a refused reference behind a deleted rung": {[]walk.Rung{named("a", false, nil), named("b", true, func(r *walk.Rung) { referred(r); inside(r) })}, "no_route_allowed"},
 		"the next place of a chain of names": {
 			[]walk.Rung{named("a", false, nil), named("b", true, referred), named("d", true, second)}, "d",
