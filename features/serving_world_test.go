@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/http/adminapi/adminapitest"
 	"github.com/sluice-gateway/sluice/adapters/http/api"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
@@ -62,7 +63,7 @@ func newServingWorld(slots int, wait time.Duration, held func(provider, keyID st
 	w.admin = admin
 	w.admin.Held = held
 	w.end = append(w.end, admin.Close)
-	calls := provider.New(provider.Config{Outbound: registry.Outbound()})
+	calls := provider.New(provider.Config{Outbound: registry.Outbound(), InternalHosts: network.MustHosts("127.0.0.1")})
 	w.end = append(w.end, calls.Close)
 	keys := keysHeld(held)
 	circuits := health.New(health.Config{Secrets: keys})
