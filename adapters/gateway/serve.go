@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -13,6 +14,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/dialect"
 	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/walk"
 )
@@ -114,11 +116,19 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: plannedOutput(req, plan)},
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
-		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Choices: req.Choices, Needs: req.Needs,
+		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Choices: req.Choices, Media: mediaOf(req), Needs: req.Needs,
 		Sealed: req.Sealed, Issuer: w.g.issuers.of(w.caller(), req.Seal), Unsayable: req.Unsayable(),
 		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
 		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,
 		Conversation: w.conversation(req),
+	}
+}
+
+// mediaOf is what a request holds or asks for beside text.
+func mediaOf(req *dialect.Request) money.Media {
+	return money.Media{
+		Images: slices.Contains(req.Needs, catalog.Images),
+		Audio:  slices.Contains(req.Features, dialect.AudioInput) || slices.Contains(req.Features, dialect.AudioOutput),
 	}
 }
 

@@ -67,6 +67,8 @@ func canonicalPrices(p money.Prices) money.Prices {
 	p.Input, p.Output = canonicalRate(p.Input), canonicalRate(p.Output)
 	p.CacheRead = canonicalRate(p.CacheRead)
 	p.CacheWrite5m, p.CacheWrite1h = canonicalRate(p.CacheWrite5m), canonicalRate(p.CacheWrite1h)
+	p.AudioInput, p.ImageInput = canonicalRate(p.AudioInput), canonicalRate(p.ImageInput)
+	p.AudioOutput, p.ImageOutput = canonicalRate(p.AudioOutput), canonicalRate(p.ImageOutput)
 	if p.LongContext != nil {
 		l := *p.LongContext
 		l.Input, l.Output = canonicalRate(l.Input), canonicalRate(l.Output)

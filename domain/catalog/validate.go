@@ -357,6 +357,10 @@ func (v *validation) prices(path string, d Deployment) {
 	v.rate(path+".cache_read", p.CacheRead)
 	v.rate(path+".cache_write_5m", p.CacheWrite5m)
 	v.rate(path+".cache_write_1h", p.CacheWrite1h)
+	v.rate(path+".audio_input", p.AudioInput)
+	v.rate(path+".image_input", p.ImageInput)
+	v.rate(path+".audio_output", p.AudioOutput)
+	v.rate(path+".image_output", p.ImageOutput)
 	if l := p.LongContext; l != nil {
 		path += ".long_context"
 		v.within(path+".above_input_tokens", l.AboveInputTokens, 1, maxTokens)

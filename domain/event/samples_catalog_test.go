@@ -15,6 +15,7 @@ func sampleRate(s string) *decimal.Decimal { return new(decimal.RequireFromStrin
 var samplePrices = money.Prices{
 	Input: sampleRate("3"), Output: sampleRate("15"), CacheRead: sampleRate("0.3"),
 	CacheWrite5m: sampleRate("3.75"), CacheWrite1h: sampleRate("6"),
+	AudioInput: sampleRate("10"), ImageInput: sampleRate("4"), AudioOutput: sampleRate("20"), ImageOutput: sampleRate("30"),
 	LongContext: &money.LongContext{
 		AboveInputTokens: 200000, Input: sampleRate("6"), Output: sampleRate("22.5"), CacheRead: sampleRate("0.6"),
 		CacheWrite5m: sampleRate("7.5"), CacheWrite1h: sampleRate("12"),

@@ -12,6 +12,7 @@ var (
 	sampleUsage = usage.Usage{
 		Input: usage.Of(805), CachedInput: usage.Of(512), CacheWrite5m: usage.Of(64), CacheWrite1h: usage.Of(32),
 		Output: usage.Of(96), Reasoning: usage.Of(40),
+		AudioInput: usage.Of(8), ImageInput: usage.Of(16), AudioOutput: usage.Of(4), ImageOutput: usage.Of(2),
 	}
 	samplePercent = decimal.RequireFromString("7.5")
 	sampleRefusal = request.Refusal{

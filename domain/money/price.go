@@ -16,7 +16,12 @@ type Prices struct {
 	CacheRead    *decimal.Decimal `json:"cache_read,omitempty"`
 	CacheWrite5m *decimal.Decimal `json:"cache_write_5m,omitempty"`
 	CacheWrite1h *decimal.Decimal `json:"cache_write_1h,omitempty"`
-	LongContext  *LongContext     `json:"long_context,omitempty"`
+	// What is not text, where it has a price of its own; nil is text's.
+	AudioInput  *decimal.Decimal `json:"audio_input,omitempty"`
+	ImageInput  *decimal.Decimal `json:"image_input,omitempty"`
+	AudioOutput *decimal.Decimal `json:"audio_output,omitempty"`
+	ImageOutput *decimal.Decimal `json:"image_output,omitempty"`
+	LongContext *LongContext     `json:"long_context,omitempty"`
 	// Source says where the rates were read and when; it is for people.
 	Source string `json:"source,omitempty"`
 }
@@ -40,7 +45,10 @@ func (p Prices) Known() bool { return p.Input != nil && p.Output != nil }
 // Validate refuses negative rates, rates that are not kept exactly, and a nonsense
 // threshold.
 func (p Prices) Validate() error {
-	rates := []*decimal.Decimal{p.Input, p.Output, p.CacheRead, p.CacheWrite5m, p.CacheWrite1h}
+	rates := []*decimal.Decimal{
+		p.Input, p.Output, p.CacheRead, p.CacheWrite5m, p.CacheWrite1h,
+		p.AudioInput, p.ImageInput, p.AudioOutput, p.ImageOutput,
+	}
 	if l := p.LongContext; l != nil {
 		if l.AboveInputTokens <= 0 {
 			return ErrNegative
@@ -61,6 +69,7 @@ func (p Prices) Validate() error {
 // tier is the set of rates that one attempt pays.
 type tier struct {
 	input, output, cacheRead, cacheWrite5m, cacheWrite1h *decimal.Decimal
+	audioInput, imageInput, audioOutput, imageOutput     *decimal.Decimal
 }
 
 // tierFor picks the rates for an input length. Missing cache rates price as full
@@ -72,7 +81,11 @@ func (p Prices) tierFor(inputTokens int64) tier {
 		in, out = first(l.Input, in), first(l.Output, out)
 		read, w5, w1 = first(l.CacheRead, read), first(l.CacheWrite5m, w5), first(l.CacheWrite1h, w1)
 	}
-	return tier{input: in, output: out, cacheRead: first(read, in), cacheWrite5m: first(w5, in), cacheWrite1h: first(w1, in)}
+	return tier{
+		input: in, output: out, cacheRead: first(read, in), cacheWrite5m: first(w5, in), cacheWrite1h: first(w1, in),
+		audioInput: first(p.AudioInput, in), imageInput: first(p.ImageInput, in),
+		audioOutput: first(p.AudioOutput, out), imageOutput: first(p.ImageOutput, out),
+	}
 }
 
 func first(a, b *decimal.Decimal) *decimal.Decimal {
@@ -85,20 +98,34 @@ func first(a, b *decimal.Decimal) *decimal.Decimal {
 // CachePriceMissing is the flag of M6.
 func (p Prices) CachePriceMissing() bool { return p.Known() && p.CacheRead == nil }
 
+// Media is what a request holds or asks for beside text: which of the rates apply (M2).
+type Media struct{ Images, Audio bool }
+
 // WorstCase is what an attempt may cost at most (M2): the estimated input at its
-// dearest applicable input rate, and the output ceiling. p must be Known.
-func (p Prices) WorstCase(inputTokens, outputCeiling int64) (NanoUSD, error) {
+// dearest applicable input rate, and the output ceiling at its. Whether an answer will
+// hold images nobody knows before it is there. p must be Known.
+func (p Prices) WorstCase(inputTokens, outputCeiling int64, holds Media) (NanoUSD, error) {
 	if inputTokens < 0 || outputCeiling < 0 {
 		return 0, ErrNegative
 	}
 	t := p.tierFor(inputTokens)
-	dearest := t.input
-	for _, rate := range []*decimal.Decimal{t.cacheRead, t.cacheWrite5m, t.cacheWrite1h} {
-		if rate.GreaterThan(*dearest) {
-			dearest = rate
+	in, out := dearest(t.input, t.cacheRead, t.cacheWrite5m, t.cacheWrite1h), dearest(t.output, t.imageOutput)
+	if holds.Images {
+		in = dearest(in, t.imageInput)
+	}
+	if holds.Audio {
+		in, out = dearest(in, t.audioInput), dearest(out, t.audioOutput)
+	}
+	return total(part{in, inputTokens}, part{out, outputCeiling})
+}
+
+func dearest(most *decimal.Decimal, others ...*decimal.Decimal) *decimal.Decimal {
+	for _, rate := range others {
+		if rate.GreaterThan(*most) {
+			most = rate
 		}
 	}
-	return total(part{dearest, inputTokens}, part{t.output, outputCeiling})
+	return most
 }
 
 // Cost is what reported usage costs (M4): cached and written tokens are parts of
@@ -121,7 +148,20 @@ func (p Prices) Cost(u usage.Usage) (NanoUSD, error) {
 		return 0, ErrNegative
 	}
 	t := p.tierFor(input)
-	return total(part{t.input, fresh}, part{t.cacheRead, cached}, part{t.cacheWrite5m, w5}, part{t.cacheWrite1h, w1}, part{t.output, output})
+	// Media that came from a cache are in both counts: the cache's rate is theirs.
+	audioIn, imageIn, textIn := media(u.AudioInput, u.ImageInput, fresh)
+	audioOut, imageOut, textOut := media(u.AudioOutput, u.ImageOutput, output)
+	return total(
+		part{t.input, textIn}, part{t.audioInput, audioIn}, part{t.imageInput, imageIn},
+		part{t.cacheRead, cached}, part{t.cacheWrite5m, w5}, part{t.cacheWrite1h, w1},
+		part{t.output, textOut}, part{t.audioOutput, audioOut}, part{t.imageOutput, imageOut})
+}
+
+// media splits a whole into its audio, its images and its text, none of them negative.
+func media(audio, images usage.Count, whole int64) (a, i, text int64) {
+	a = min(max(audio.Or(0), 0), whole)
+	i = min(max(images.Or(0), 0), whole-a)
+	return a, i, whole - a - i
 }
 
 // CostOf is Cost for usage that a settlement has to be made of whatever it says:

@@ -110,12 +110,12 @@ func TestAnAmountThatDoesNotFitIsAnError_M1(t *testing.T) {
 
 // Rules: M2.
 func TestWorstCaseTakesTheDearestInputRate_M2(t *testing.T) {
-	got, err := fable.WorstCase(1000, 100)
+	got, err := fable.WorstCase(1000, 100, money.Media{})
 	if want := money.NanoUSD(1000*6000 + 100*15_000); err != nil || got != want {
 		t.Errorf("got %d, %v; want %d: an hour's cache write is dearer than input", got, err, want)
 	}
 	// Field case 82: a long prompt is held at its own tier.
-	got, err = fable.WorstCase(300_000, 0)
+	got, err = fable.WorstCase(300_000, 0, money.Media{})
 	if want := money.NanoUSD(300_000 * 6000); err != nil || got != want {
 		t.Errorf("got %d, %v; want %d", got, err, want)
 	}
@@ -162,7 +162,7 @@ func TestCostAgreesWithDecimals_M1(t *testing.T) {
 		if err != nil || !decimal.NewFromInt(int64(got)).Equal(exact) {
 			t.Fatalf("got %d, %v; want %s", got, err, exact)
 		}
-		worst, err := p.WorstCase(in, out)
+		worst, err := p.WorstCase(in, out, money.Media{})
 		if err == nil && worst < got {
 			t.Fatalf("the worst case %d is less than the cost %d", worst, got)
 		}
@@ -282,6 +282,50 @@ func TestPercentRoundsHalfAwayFromZero_M1_M12(t *testing.T) {
 	} {
 		if got, err := tc.n.Percent(decimal.RequireFromString(tc.percent)); got != tc.want || !errors.Is(err, tc.err) {
 			t.Errorf("%d x %s %% = %d, %v", tc.n, tc.percent, got, err)
+		}
+	}
+}
+
+// TestMediaHaveTheirOwnPrices_M2_M4: audio and images are parts of input and output,
+// never priced twice, and what came from a cache has the cache's rate.
+//
+// Rules: M2, M4.
+func TestMediaHaveTheirOwnPrices_M2_M4(t *testing.T) {
+	p := money.Prices{
+		Input: usd("1"), Output: usd("2"), CacheRead: usd("0.5"),
+		AudioInput: usd("10"), ImageInput: usd("3"), AudioOutput: usd("20"), ImageOutput: usd("30"),
+	}
+	for _, tc := range []struct {
+		name string
+		u    usage.Usage
+		want money.NanoUSD
+	}{
+		{"text alone", usage.Usage{Input: usage.Of(10), Output: usage.Of(10)}, 30_000},
+		{"a part of each", usage.Usage{
+			Input: usage.Of(10), AudioInput: usage.Of(2), ImageInput: usage.Of(3),
+			Output: usage.Of(10), AudioOutput: usage.Of(1), ImageOutput: usage.Of(4),
+		}, (5*1 + 2*10 + 3*3 + 5*2 + 1*20 + 4*30) * 1000},
+		{"audio from the cache", usage.Usage{Input: usage.Of(10), CachedInput: usage.Of(8), AudioInput: usage.Of(9), Output: usage.Of(1)}, (8*0.5 + 2*10 + 2) * 1000},
+		{"more media than there was", usage.Usage{Input: usage.Of(1), AudioInput: usage.Of(9), ImageInput: usage.Of(9), Output: usage.Of(1), ImageOutput: usage.Of(2)}, 40_000},
+		{"less than none", usage.Usage{Input: usage.Of(1), AudioInput: usage.Of(-9), Output: usage.Of(1)}, 3_000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got, err := p.Cost(tc.u); err != nil || got != tc.want {
+				t.Errorf("%d, want %d: %v", got, tc.want, err)
+			}
+		})
+	}
+	without := money.Prices{Input: usd("1"), Output: usd("2")}
+	if got, err := without.Cost(usage.Usage{Input: usage.Of(10), AudioInput: usage.Of(9), Output: usage.Of(1), ImageOutput: usage.Of(1)}); err != nil || got != 12_000 {
+		t.Errorf("without prices of their own: %d, %v", got, err)
+	}
+	for holds, want := range map[money.Media]money.NanoUSD{
+		{}:                          (1 + 30) * 1000, // an answer may hold images unasked
+		{Images: true}:              (3 + 30) * 1000,
+		{Audio: true, Images: true}: (10 + 30) * 1000,
+	} {
+		if got, err := p.WorstCase(1, 1, holds); err != nil || got != want {
+			t.Errorf("%+v: %d, want %d: %v", holds, got, want, err)
 		}
 	}
 }

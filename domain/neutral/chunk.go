@@ -136,5 +136,9 @@ func LastUsage(older, newer usage.Usage) usage.Usage {
 		CacheWrite1h: last(older.CacheWrite1h, newer.CacheWrite1h),
 		Output:       last(older.Output, newer.Output),
 		Reasoning:    last(older.Reasoning, newer.Reasoning),
+		AudioInput:   last(older.AudioInput, newer.AudioInput),
+		ImageInput:   last(older.ImageInput, newer.ImageInput),
+		AudioOutput:  last(older.AudioOutput, newer.AudioOutput),
+		ImageOutput:  last(older.ImageOutput, newer.ImageOutput),
 	}
 }

@@ -76,6 +76,11 @@ type Usage struct {
 	CacheWrite1h Count `json:"cache_write_1h_tokens,omitzero"`
 	Output       Count `json:"output_tokens,omitzero"`
 	Reasoning    Count `json:"reasoning_tokens,omitzero"`
+	// What of Input and Output is not text.
+	AudioInput  Count `json:"audio_input_tokens,omitzero"`
+	ImageInput  Count `json:"image_input_tokens,omitzero"`
+	AudioOutput Count `json:"audio_output_tokens,omitzero"`
+	ImageOutput Count `json:"image_output_tokens,omitzero"`
 }
 
 // Usable reports whether the usage can settle a completed answer. One that says

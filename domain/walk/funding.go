@@ -42,7 +42,7 @@ func (m *Machine) fund(r *Rung, e request.Estimate, now time.Time) (funding, err
 
 // worstCase is the most that one attempt on a deployment can cost.
 func (m *Machine) worstCase(d *catalog.Deployment, e request.Estimate) (money.NanoUSD, error) {
-	return d.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens*m.choices())
+	return d.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens*m.choices(), m.req.Media)
 }
 
 // choices is how many answers one attempt may bill: a provider's output ceiling holds

@@ -63,7 +63,9 @@ type Request struct {
 	// Choices is how many answers the caller asked for, each of them as long as
 	// OutputTokens allows; 0 is one.
 	Choices int
-	Needs   []catalog.Capability
+	// Media is what the request holds beside text.
+	Media money.Media
+	Needs []catalog.Capability
 	// Unsayable names, by a provider's protocol, what the request uses and that
 	// protocol cannot say (P5). A protocol that is not in it can say everything.
 	Unsayable map[catalog.Protocol]string

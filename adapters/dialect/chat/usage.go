@@ -30,12 +30,26 @@ func readUsage(u gjson.Result) usage.Usage {
 		case "reasoning_tokens": // Perplexity
 			topReasoning = count(v)
 		case "completion_tokens_details":
-			out.Reasoning = count(v.Get("reasoning_tokens"))
+			v.ForEach(func(key, v gjson.Result) bool {
+				switch key.Str {
+				case "reasoning_tokens":
+					out.Reasoning = count(v)
+				case "audio_tokens":
+					out.AudioOutput = some(v)
+				case "image_tokens":
+					out.ImageOutput = some(v)
+				}
+				return true
+			})
 		case "prompt_tokens_details":
 			v.ForEach(func(key, v gjson.Result) bool {
 				switch key.Str {
 				case "cached_tokens":
 					out.CachedInput = count(v)
+				case "audio_tokens":
+					out.AudioInput = some(v)
+				case "image_tokens":
+					out.ImageInput = some(v)
 				case "cache_write_tokens": // OpenRouter
 					write = count(v)
 				case "cache_creation_input_tokens", "cache_creation_tokens": // Alibaba and relays
@@ -84,6 +98,15 @@ func or(c, other usage.Count) usage.Count {
 
 // maxCount is far above any real count and keeps sums inside an int64.
 const maxCount = 1 << 50
+
+// some is a count of media, which most answers report as zero and is then not repeated
+// in every settlement.
+func some(v gjson.Result) usage.Count {
+	if c := count(v); c.N > 0 {
+		return c
+	}
+	return usage.Count{}
+}
 
 // count tells a number, null and nothing apart. What is no count at all, negative
 // or not whole, reads as null: present and unknown.

@@ -33,6 +33,10 @@ func TestReadUsage_M4(t *testing.T) {
 			usage.Usage{Input: of(12), Output: of(342), Reasoning: of(340)},
 		},
 		{
+			"audio and images, where there are any", `{"prompt_tokens":16,"completion_tokens":30,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":9,"image_tokens":3},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"image_tokens":20}}`,
+			usage.Usage{Input: of(16), Output: of(30), CachedInput: of(0), Reasoning: of(0), AudioInput: of(9), ImageInput: of(3), ImageOutput: of(20)},
+		},
+		{
 			"DeepSeek's hits", `{"prompt_tokens":18,"completion_tokens":5,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":10}`,
 			usage.Usage{Input: of(18), Output: of(5), CachedInput: of(8)},
 		},

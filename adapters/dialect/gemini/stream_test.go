@@ -230,6 +230,14 @@ func TestUsage_M4(t *testing.T) {
 			"a tool's prompt is beside", `{"promptTokenCount":100,"toolUsePromptTokenCount":7,"candidatesTokenCount":1}`,
 			usage.Usage{Input: of(107), Output: of(1)},
 		},
+		{
+			"by modality", `{"promptTokenCount":100,"candidatesTokenCount":60,"promptTokensDetails":[{"modality":"TEXT","tokenCount":40},{"modality":"AUDIO","tokenCount":50},{"modality":"IMAGE","tokenCount":10}],"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":60}]}`,
+			usage.Usage{Input: of(100), AudioInput: of(50), ImageInput: of(10), Output: of(60), ImageOutput: of(60)},
+		},
+		{
+			"modalities that are none", `{"promptTokenCount":1,"candidatesTokenCount":1,"promptTokensDetails":[{"modality":"AUDIO"},{"modality":"IMAGE","tokenCount":-1},7],"candidatesTokensDetails":{"modality":"AUDIO","tokenCount":3}}`,
+			usage.Usage{Input: of(1), Output: of(1)},
+		},
 		{"zero, null and nothing", `{"promptTokenCount":0,"candidatesTokenCount":null}`, usage.Usage{Input: of(0), Output: null}},
 		{"no counts", `{"trafficType":"ON_DEMAND","promptTokenCount":-1}`, usage.Usage{Input: null}},
 	}

@@ -27,6 +27,10 @@ func readUsage(v gjson.Result) usage.Usage {
 			answer = count(v)
 		case "thoughtsTokenCount":
 			thoughts = count(v)
+		case "promptTokensDetails":
+			out.AudioInput, out.ImageInput = media(v)
+		case "candidatesTokensDetails":
+			out.AudioOutput, out.ImageOutput = media(v)
 		case "totalTokenCount":
 			total = count(v)
 		}
@@ -54,6 +58,22 @@ func output(input, answer, thoughts, total usage.Count) usage.Count {
 	default:
 		return usage.Of(answer.N + thoughts.N)
 	}
+}
+
+// media reads what of a count is not text. A modality that is not there is none.
+func media(details gjson.Result) (audio, images usage.Count) {
+	details.ForEach(func(_, v gjson.Result) bool {
+		n := count(v.Get("tokenCount"))
+		switch {
+		case n.N <= 0:
+		case v.Get("modality").Str == "AUDIO":
+			audio = n
+		case v.Get("modality").Str == "IMAGE":
+			images = n
+		}
+		return true
+	})
+	return audio, images
 }
 
 // maxCount is far above any real count and keeps sums inside an int64.
