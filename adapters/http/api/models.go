@@ -16,6 +16,8 @@ type openAIModel struct {
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
+	// PromptCaching is ours: clients pass over members that they do not know (K7).
+	PromptCaching *catalog.CacheAnswers `json:"prompt_caching,omitempty"`
 }
 
 // anthropicModel is a model as the Messages dialect lists it.
@@ -24,6 +26,8 @@ type anthropicModel struct {
 	ID          string    `json:"id"`
 	DisplayName string    `json:"display_name"`
 	CreatedAt   time.Time `json:"created_at"`
+	// PromptCaching is ours, as for openAIModel.
+	PromptCaching *catalog.CacheAnswers `json:"prompt_caching,omitempty"`
 }
 
 // wantsAnthropic: the list has the shape of the client that asks.
@@ -35,7 +39,7 @@ func (a *API) listModels(_ context.Context, c *call) *edge.Reply {
 	if wantsAnthropic(c.Header) {
 		list := make([]anthropicModel, len(models))
 		for i, m := range models {
-			list[i] = anthropicOf(m)
+			list[i] = anthropicOf(c.snapshot, m)
 		}
 		page := map[string]any{"data": list, "has_more": false, "first_id": nil, "last_id": nil}
 		if n := len(list); n > 0 {
@@ -45,7 +49,7 @@ func (a *API) listModels(_ context.Context, c *call) *edge.Reply {
 	}
 	list := make([]openAIModel, len(models))
 	for i, m := range models {
-		list[i] = openAIOf(m)
+		list[i] = openAIOf(c.snapshot, m)
 	}
 	return writeJSON(map[string]any{"object": "list", "data": list})
 }
@@ -59,17 +63,26 @@ func (a *API) getModel(_ context.Context, c *call) *edge.Reply {
 			continue
 		}
 		if wantsAnthropic(c.Header) {
-			return writeJSON(anthropicOf(m))
+			return writeJSON(anthropicOf(c.snapshot, m))
 		}
-		return writeJSON(openAIOf(m))
+		return writeJSON(openAIOf(c.snapshot, m))
 	}
 	return a.fail(c.Request, apierror.New(apierror.ModelNotFound))
 }
 
-func openAIOf(m catalog.ModelInfo) openAIModel {
-	return openAIModel{ID: m.Slug, Object: "model", Created: m.Since.Unix(), OwnedBy: "sluice"}
+func openAIOf(s *catalog.Snapshot, m catalog.ModelInfo) openAIModel {
+	return openAIModel{ID: m.Slug, Object: "model", Created: m.Since.Unix(), OwnedBy: "sluice", PromptCaching: cachingOf(s, m)}
 }
 
-func anthropicOf(m catalog.ModelInfo) anthropicModel {
-	return anthropicModel{Type: "model", ID: m.Slug, DisplayName: m.Slug, CreatedAt: m.Since.UTC()}
+func anthropicOf(s *catalog.Snapshot, m catalog.ModelInfo) anthropicModel {
+	return anthropicModel{Type: "model", ID: m.Slug, DisplayName: m.Slug, CreatedAt: m.Since.UTC(), PromptCaching: cachingOf(s, m)}
+}
+
+// cachingOf is nil for a name that may stand for any of several models.
+func cachingOf(s *catalog.Snapshot, m catalog.ModelInfo) *catalog.CacheAnswers {
+	answers, ok := s.CacheAnswers(m.Slug)
+	if !ok {
+		return nil
+	}
+	return &answers
 }
