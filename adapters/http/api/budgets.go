@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
@@ -71,33 +72,54 @@ func (a *API) getBudgets(ctx context.Context, c *call) *edge.Reply {
 	return writeJSON(listOf(states, ""))
 }
 
-// limitsShown are the limits of every model, pool and deployment that the organization
-// has a budget for, and of the caller.
+// limitsShown are the organization's limits, one for each counter: a budget of every
+// model has as many as there are models.
 func limitsShown(c *call, tenant *catalog.Tenant, now time.Time) ([]budget.Limit, error) {
-	caller := budget.Subject{Tenant: tenant.ID, Key: c.key.ID, Team: c.key.Team, Identity: c.key.Identity}
-	subjects := []budget.Subject{caller}
-	objects := c.snapshot.Objects()
-	for _, m := range objects.Models {
-		subjects = append(subjects, budget.Subject{Tenant: tenant.ID, Model: m.Slug, Pool: m.ExactModel})
-	}
-	for _, d := range objects.Deployments {
-		subjects = append(subjects, budget.Subject{Tenant: tenant.ID, Deployment: d.ID})
-	}
 	var limits []budget.Limit
-	seen := map[budget.Key]bool{}
-	for _, s := range subjects {
-		under, err := budget.Limits(s, tenant.Budgets, now)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range under {
-			if len(limits) < maxBudgetStates && !seen[l.Key] {
-				seen[l.Key] = true
-				limits = append(limits, l)
+	for i := range tenant.Budgets {
+		for who := range under(c, tenant, &tenant.Budgets[i]) {
+			if len(limits) >= maxBudgetStates {
+				return limits, nil
 			}
+			of, err := budget.Limits(who, tenant.Budgets[i:i+1], now)
+			if err != nil {
+				return nil, err
+			}
+			limits = append(limits, of...)
 		}
 	}
 	return limits, nil
+}
+
+// under are those whom a budget has a counter for, as far as the caller may see them.
+func under(c *call, tenant *catalog.Tenant, b *catalog.Budget) iter.Seq[budget.Subject] {
+	return func(yield func(budget.Subject) bool) {
+		who := budget.Subject{Tenant: tenant.ID, Key: c.key.ID, Team: c.key.Team, Identity: c.key.Identity}
+		switch b.Scope {
+		case catalog.ScopeModel, catalog.ScopePool:
+			seen := map[string]bool{}
+			for _, m := range c.snapshot.Objects().Models {
+				name := m.Slug
+				if b.Scope == catalog.ScopePool {
+					name = m.ExactModel
+				}
+				who.Model, who.Pool = m.Slug, m.ExactModel
+				if (b.Of == "" || b.Of == name) && !seen[name] && !yield(who) {
+					return
+				}
+				seen[name] = true
+			}
+		case catalog.ScopeDeployment:
+			for _, d := range c.snapshot.Objects().Deployments {
+				who.Deployment = d.ID
+				if (b.Of == "" || b.Of == d.ID) && !yield(who) {
+					return
+				}
+			}
+		default:
+			yield(who)
+		}
+	}
 }
 
 func stateOf(l *budget.Limit, counters map[budget.Key]budget.Counter) budgetState {
