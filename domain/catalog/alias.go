@@ -25,77 +25,129 @@ type AliasError struct{ Name string }
 
 func (e *AliasError) Error() string { return fmt.Sprintf("no model fits the alias %q", e.Name) }
 
-// fit is the model that an alias stands for in this catalog, nil if none. A pin that
-// resolves wins outright; a pin that is gone falls through to the constraints (N3).
-// Then: filter, order, and break ties by id, so that the same catalog always
-// resolves the same way (N4).
-func (s *Snapshot) fit(a Alias) *Model {
-	if m := s.models[a.Pin]; a.Pin != "" && m != nil {
+// aliases finds what aliases stand for in one catalog. It orders the direct rungs of all
+// models once: looking at every model for every alias of every organization took 12 s
+// with 10,000 models and 2,000 organizations.
+type aliases struct {
+	snapshot *Snapshot
+	// all are the rungs of every model, and by those that go to one provider, in the
+	// order in which an alias prefers them.
+	all map[CostTier][]*pricedRung
+	by  map[CostTier]map[string][]*pricedRung
+	// known are the answers so far: most organizations write the same few aliases.
+	known map[string]*Model
+}
+
+// pricedRung is one way to reach a model, and what orders it.
+type pricedRung struct {
+	model      *Model
+	deployment *Deployment
+	// price is the input price, nil if it is not known.
+	price *decimal.Decimal
+}
+
+func newAliases(s *Snapshot) *aliases {
+	a := &aliases{snapshot: s, all: map[CostTier][]*pricedRung{}, by: map[CostTier]map[string][]*pricedRung{}, known: map[string]*Model{}}
+	var rungs []*pricedRung
+	for i := range s.objects.Models {
+		m := &s.objects.Models[i]
+		for _, r := range m.Chain {
+			if d := s.deployments[r.Deployment]; d != nil {
+				rungs = append(rungs, &pricedRung{m, d, d.Prices.Input})
+			}
+		}
+	}
+	for _, tier := range []CostTier{Cheapest, Best} {
+		ordered := slices.Clone(rungs)
+		slices.SortStableFunc(ordered, func(x, y *pricedRung) int { return comparePriced(x, y, tier) })
+		a.all[tier], a.by[tier] = ordered, map[string][]*pricedRung{}
+		for _, r := range ordered {
+			a.by[tier][r.deployment.Provider] = append(a.by[tier][r.deployment.Provider], r)
+		}
+	}
+	return a
+}
+
+// comparePriced orders by price, ascending but for Best, and puts a model without a known
+// price last in either direction: it cannot serve. Ties are broken by id, so that the
+// same catalog always resolves the same way (N4).
+func comparePriced(x, y *pricedRung, tier CostTier) int {
+	byPrice := 0
+	switch {
+	case x.price == nil || y.price == nil:
+		if x.price != nil {
+			byPrice = -1
+		} else if y.price != nil {
+			byPrice = 1
+		}
+	case tier == Best:
+		byPrice = y.price.Cmp(*x.price)
+	default:
+		byPrice = x.price.Cmp(*y.price)
+	}
+	return cmp.Or(byPrice, cmp.Compare(x.model.Slug, y.model.Slug))
+}
+
+// fit is the model that an alias stands for, nil if none. A pin that resolves wins
+// outright; a pin that is gone falls through to the constraints (N3). Then: filter, order
+// by preferred provider and price (N4).
+func (x *aliases) fit(a Alias) *Model {
+	if m := x.snapshot.models[a.Pin]; a.Pin != "" && m != nil {
 		return m
 	}
-	var fits []candidateModel
-	for i := range s.objects.Models {
-		if c := s.candidate(&s.objects.Models[i], a); c != nil {
-			fits = append(fits, *c)
+	question := fmt.Sprintf("%q %d %q %q", a.Capabilities, a.MinContextWindow, a.ProviderPreference, a.CostTier)
+	m, known := x.known[question]
+	if !known {
+		m = x.find(a)
+		x.known[question] = m
+	}
+	return m
+}
+
+func (x *aliases) find(a Alias) *Model {
+	tier := Cheapest
+	if a.CostTier == Best {
+		tier = Best
+	}
+	for _, provider := range a.ProviderPreference {
+		if m := firstFit(x.by[tier][provider], x.snapshot, a); m != nil {
+			return m
 		}
 	}
-	if len(fits) == 0 {
-		return nil
-	}
-	return slices.MinFunc(fits, func(x, y candidateModel) int {
-		byPrice := x.price.Cmp(y.price)
-		if a.CostTier == Best {
-			byPrice = -byPrice
+	// A provider that is not named sorts after all that are, and is not excluded (N5).
+	return firstFit(x.all[tier], x.snapshot, a)
+}
+
+// firstFit is the model of the first rung that the alias sees it by.
+func firstFit(ordered []*pricedRung, s *Snapshot, a Alias) *Model {
+	for _, r := range ordered {
+		if meets(r.deployment, a) && s.seenBy(r.model, a) == r.deployment {
+			return r.model
 		}
-		return cmp.Or(cmp.Compare(x.preference, y.preference), comparePriced(x, y), byPrice, cmp.Compare(x.model.Slug, y.model.Slug))
-	}).model
-}
-
-// candidateModel is a model that an alias's constraints let pass, and what orders
-// it.
-type candidateModel struct {
-	model *Model
-	// preference is the rank of its most preferred provider; one that is not named
-	// sorts after all that are, and is not excluded (N5).
-	preference int
-	price      decimal.Decimal
-	priced     bool
-}
-
-// comparePriced puts a model without a known price last in either direction: it
-// cannot serve.
-func comparePriced(x, y candidateModel) int {
-	switch {
-	case x.priced == y.priced:
-		return 0
-	case x.priced:
-		return -1
 	}
-	return 1
+	return nil
 }
 
-// candidate looks at a model through its own deployments: each constraint must be
-// met by one that meets them all. A window that is not declared passes no window
-// filter (N4).
-func (s *Snapshot) candidate(m *Model, a Alias) *candidateModel {
-	var best *candidateModel
+// seenBy is the deployment that an alias looks at a model by: of those that meet all its
+// constraints the one on the most preferred provider, and the first of these in the
+// chain. A window that is not declared passes no window filter (N4).
+func (s *Snapshot) seenBy(m *Model, a Alias) *Deployment {
+	var seen *Deployment
+	best := 0
 	for _, rung := range m.Chain {
 		d := s.deployments[rung.Deployment]
 		if d == nil || !meets(d, a) {
 			continue
 		}
-		c := candidateModel{model: m, preference: math.MaxInt}
+		preference := math.MaxInt
 		if i := slices.Index(a.ProviderPreference, d.Provider); i >= 0 {
-			c.preference = i
+			preference = i
 		}
-		if c.priced = d.Prices.Input != nil; c.priced {
-			c.price = *d.Prices.Input
-		}
-		if best == nil || c.preference < best.preference {
-			best = &c
+		if seen == nil || preference < best {
+			seen, best = d, preference
 		}
 	}
-	return best
+	return seen
 }
 
 func meets(d *Deployment, a Alias) bool {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/shopspring/decimal"
 )
@@ -188,7 +189,7 @@ func (s *Snapshot) plan(ask Ask, positions []position, tenant *tenantNames, thei
 		switch {
 		case p.model == nil:
 			err = x.lone(&Model{Slug: p.name}, SkipUnresolved)
-		case x.visited[p.model.Slug]:
+		case x.visited(p.model.Slug):
 			err = x.lone(p.model, SkipModelAlreadyVisited)
 		case root != nil && root.keepsTo(p.model):
 			err = x.lone(p.model, SkipNotSameModel)
@@ -222,7 +223,7 @@ func (s *Snapshot) expand(m *Model, tenant *tenantNames) ([]Stage, error) {
 }
 
 func (s *Snapshot) expansionFor(tenant *tenantNames) expansion {
-	x := expansion{snapshot: s, visited: map[string]bool{}}
+	x := expansion{snapshot: s}
 	if tenant != nil {
 		x.own, x.connections, x.surcharge = tenant.own, tenant.connections, tenant.surcharge
 	}
@@ -240,9 +241,12 @@ type expansion struct {
 	own         map[string]*Model
 	connections map[string]*Provider
 	surcharge   bool
-	visited     map[string]bool
-	stages      []Stage
-	rungs       int
+	// entered are the slugs of the models that were visited: so few that looking through
+	// them costs less than making a map.
+	entered [MaxModels]string
+	models  int
+	stages  []Stage
+	rungs   int
 	// position and root are the place of the chain of names that is expanded, and its
 	// model; root is nil where no request asks.
 	position int
@@ -281,7 +285,7 @@ func (x *expansion) expand(m *Model) error {
 		switch {
 		case next == nil:
 			candidate.Skip = SkipUnresolved
-		case x.visited[next.Slug]:
+		case x.visited(next.Slug):
 			candidate.Skip = SkipModelAlreadyVisited
 		case own != nil && m.keepsTo(next):
 			candidate.Skip = SkipNotSameModel
@@ -311,12 +315,15 @@ func (x *expansion) examine(m *Model, rung Rung) (Candidate, error) {
 }
 
 func (x *expansion) follow(m *Model) error {
-	if len(x.visited) == MaxModels {
+	if x.models == MaxModels {
 		return &ExpansionError{Model: m.Slug, Bound: "models", Limit: MaxModels}
 	}
-	x.visited[m.Slug] = true
+	x.entered[x.models] = m.Slug
+	x.models++
 	return x.expand(m)
 }
+
+func (x *expansion) visited(slug string) bool { return slices.Contains(x.entered[:x.models], slug) }
 
 // reach finds the deployment and the provider of a direct rung. One that has
 // disappeared since the chain was written is a skip with a reason, never a reason

@@ -113,9 +113,10 @@ func newSnapshot(o Objects) *Snapshot {
 // nameTenants works out what every tenant's names stand for. The default aliases
 // are the same for all and resolved once.
 func (s *Snapshot) nameTenants() {
+	aliases := newAliases(s)
 	s.defaults = map[string]*Model{}
 	for _, a := range DefaultAliases() {
-		s.defaults[a.Name] = s.fit(a)
+		s.defaults[a.Name] = aliases.fit(a)
 	}
 	for i := range s.objects.Tenants {
 		t := &s.objects.Tenants[i]
@@ -123,7 +124,7 @@ func (s *Snapshot) nameTenants() {
 		if len(t.Aliases) > 0 {
 			names.aliases = maps.Clone(s.defaults)
 			for _, a := range t.Aliases {
-				names.aliases[a.Name] = s.fit(a)
+				names.aliases[a.Name] = aliases.fit(a)
 			}
 		}
 		if len(t.RoutingRules) > 0 {

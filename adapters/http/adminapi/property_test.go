@@ -118,6 +118,10 @@ func drawEdit(t *rapid.T) adminapitest.Ask {
 	edits := []adminapitest.Ask{
 		put("/models/"+pick("lab%2Fa", "b")+"/chain", chain()),
 		put(tenant+"/chains/"+pick("lab%2Fa", "b"), pick(`[]`, chain(), chain())),
+		put(tenant+"/chains/"+pick("lab%2Fa", "b"), `{"chain":[{"connection":"own"},`+deployment()+`]}`),
+		put(tenant+"/connections/own", fmt.Sprintf(`{"provider":%q,"env":"OWN_KEY"}`, pick("east", "west", "north"))),
+		put("/models/b/policy", fmt.Sprintf(`{"max_attempts":%s,"same_model_only":%s}`, pick("2", "65"), pick("true", "false"))),
+		put("/providers/north", fmt.Sprintf(`{"protocol":"openai","base_url":%q,"keys":[{"id":"k1","env":"NORTH"}]}`, pick("https://north.example.test/v1", "north"))),
 		put("/deployments/b@east", fmt.Sprintf(`{"provider":%q,"upstream_model":"b","masked":true}`, pick("east", "west"))),
 		put("/deployments/"+pick("a@east", "b@west")+"/prices", fmt.Sprintf(`{"input":%q,"output":"3.10"}`, pick("0.5", "2", "02.50"))),
 		put("/models/c", fmt.Sprintf(`{"exact_model":"b","chain":[%s]}`, deployment())),
