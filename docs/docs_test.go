@@ -34,6 +34,7 @@ var generated = []struct {
 	{"configuration.md", "warnings", configurationWarnings},
 	{"events.md", "events", eventTypes},
 	{"events.md", "objects", eventObjects},
+	{"webhooks.md", "messages", webhookMessages},
 	{"dialects.md", "features", dialectFeatures},
 	{"dialects.md", "dropped", droppedFields},
 }

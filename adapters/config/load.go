@@ -76,6 +76,9 @@ type Loader struct {
 	// Refuses reports whether workers would not call a base URL, by what it says (Z1).
 	// Nil warns of none.
 	Refuses func(baseURL string) bool
+	// RefusesWebhook reports whether workers would post nothing to a webhook's address, by
+	// what it says; nil is never.
+	RefusesWebhook func(url string) bool
 }
 
 // Load is Loader.Load of the zero Loader.

@@ -41,17 +41,15 @@ func (l Loader) warnings(o catalog.Objects, line func(path string) int) []Warnin
 		w.when(d.Prices.CachePriceMissing() && slices.Contains(d.Capabilities, catalog.PromptCaching), at+".prices",
 			"prompt_caching without a cache_read price: cached input is priced as full input (cache_price_missing)")
 	}
-	for i := range o.Webhooks {
-		w.when(true, fmt.Sprintf("webhooks[%d]", i), "webhooks"+stored)
-	}
 	offered := slices.ContainsFunc(o.Models, func(m catalog.Model) bool { return m.Surcharge != nil })
+	w.refusedWebhooks("webhooks", o.Webhooks, l.RefusesWebhook)
 	for i, t := range o.Tenants {
 		at := fmt.Sprintf("tenants[%d]", i)
 		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
 		w.when(t.SurchargeFallback && !offered, at+".surcharge_fallback",
 			"tenants.surcharge_fallback has no effect: no model offers a surcharge")
 		w.when(len(t.Promotions) > 0, at+".promotions", "tenants.promotions"+stored)
-		w.when(len(t.Webhooks) > 0, at+".webhooks", "webhooks"+stored)
+		w.refusedWebhooks(at+".webhooks", t.Webhooks, l.RefusesWebhook)
 	}
 	return w.sorted()
 }
@@ -61,6 +59,18 @@ func (l Loader) warnings(o catalog.Objects, line func(path string) int) []Warnin
 func RefusedBaseURL(p catalog.Provider) string {
 	return fmt.Sprintf("the base URL of provider %s leads into the own network: its routes are skipped as base_url_refused until workers are started with %s=%s",
 		p.ID, network.HostsEnv, network.HostOf(p.BaseURL))
+}
+
+// RefusedWebhook says what becomes of a webhook that workers do not post to.
+func RefusedWebhook(w catalog.Webhook) string {
+	return fmt.Sprintf("the webhook %s leads into the own network or is not https: nothing is sent to it until workers are started with %s=%s",
+		w.ID, network.HostsEnv, network.HostOf(w.URL))
+}
+
+func (c *collector) refusedWebhooks(path string, list []catalog.Webhook, refuses func(url string) bool) {
+	for i, w := range list {
+		c.when(refuses != nil && refuses(w.URL), fmt.Sprintf("%s[%d].url", path, i), RefusedWebhook(w))
+	}
 }
 
 type collector struct {

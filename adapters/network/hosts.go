@@ -96,6 +96,12 @@ func (hs Hosts) opensAddr(a netip.Addr, port string) bool {
 
 func (h Host) on(port string) bool { return h.Port == "" || h.Port == port }
 
+// Opens reports whether the host of a URL, as it is written, is on the list.
+func (hs Hosts) Opens(address string) bool {
+	u, err := url.Parse(strings.TrimSpace(address))
+	return err == nil && u.Hostname() != "" && hs.opens(normal(u.Hostname()), portOf(u))
+}
+
 // HostOf is the host of a URL in the form of HostsEnv, with its port; empty when the
 // URL has none. It repeats nothing else of the URL.
 func HostOf(address string) string {

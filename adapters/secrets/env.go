@@ -117,6 +117,9 @@ func (e *Env) credential(provider string, k catalog.ProviderKey) (Credential, er
 	return c, nil
 }
 
+// Has reports whether a variable is set.
+func (e *Env) Has(name string) bool { return e.value(name) != "" }
+
 // value reads a variable. A file that was read into one often ends in a newline, which
 // no header may hold.
 func (e *Env) value(name string) Secret {

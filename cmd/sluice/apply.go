@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-gateway/sluice/adapters/config"
+	"github.com/sluice-gateway/sluice/adapters/webhooks"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/eventstore"
 	live "github.com/sluice-gateway/sluice/projections/catalog"
@@ -57,7 +58,9 @@ func newApply() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		file, err := loadConfig(cmd.InOrStdin(), *path, config.Loader{Refuses: guard.Refuses})
+		file, err := loadConfig(cmd.InOrStdin(), *path, config.Loader{
+			Refuses: guard.Refuses, RefusesWebhook: func(url string) bool { return webhooks.Refuses(url, guard.Opened) },
+		})
 		if err != nil {
 			return err
 		}

@@ -177,6 +177,7 @@ func examineCatalog(ctx context.Context, db database) []finding {
 	}
 	findings := append([]finding{catalogFinding(state)}, examineCredentials(state)...)
 	findings = append(findings, examineBaseURLs(ctx, db, state)...)
+	findings = append(findings, examineWebhooks(db, state)...)
 	if stored := len(state.Credentials()); stored > 0 {
 		findings = append(findings, examineMasterKey(stored))
 	}

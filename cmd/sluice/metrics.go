@@ -29,7 +29,7 @@ func (w *worker) metrics() *prometheus.Registry {
 		gauge("sluice_catalog_age_seconds", "Time since the catalog was last read to its end.", func() float64 { return w.catalog.Status().Age.Seconds() }),
 		gauge("sluice_catalog_refresh_failed", "1 while the last refresh of the catalog failed.", func() float64 { return truth(w.catalog.Status().Err != nil) }),
 		gauge("sluice_ready", "1 while the worker asks for traffic.", func() float64 { return truth(len(w.problems(context.Background())) == 0) }),
-		lag{w},
+		lag{w}, hookTotals{w},
 	)
 	return registry
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/provider"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
+	"github.com/sluice-gateway/sluice/adapters/webhooks"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/idempotency"
 	workerevents "github.com/sluice-gateway/sluice/domain/worker"
@@ -46,7 +47,7 @@ const (
 	sayTimeout = 10 * time.Second
 	// poolConns are the connections for read models: one for each projection that
 	// this worker leads, and some for searches.
-	poolConns = 8
+	poolConns = 10
 )
 
 // workerConfig is what a worker is started with.
@@ -86,6 +87,7 @@ type worker struct {
 	news        *news
 	probe       *probe
 	holds       *holds.Reconciler
+	hooks       *webhooks.Deliverer
 	// operators is the admin API.
 	operators *adminapi.API
 
@@ -165,13 +167,15 @@ func (w *worker) wire(db database) {
 		Worker:        w.id, Now: time.Now, NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
 		Logger: w.logger,
 	})
-	w.runner = projections.NewRunner(w.pool, w.store, projections.Options{Logger: w.logger}, views.All()...)
+	w.runner = projections.NewRunner(w.pool, w.store, projections.Options{Logger: w.logger}, w.followers(views.All())...)
 	w.news = newNews(w.runner)
 	w.probe = &probe{db: db, log: w.store}
 	w.holds = &holds.Reconciler{
 		Log: w.store, Held: w.pool, ShardOf: w.gateway.ShardOf, TTL: holds.DefaultTTL, Worker: w.id,
 		Now: time.Now, Logger: w.logger,
 	}
+
+	w.wireWebhooks()
 
 	outer := api.New(api.Config{
 		Catalog: w.catalog, Gateway: w.gateway, Tokens: w.gateway.Estimator, Stored: responses.NewStore(time.Now), Log: w.store, Requests: w.pool,
@@ -184,7 +188,7 @@ func (w *worker) wire(db database) {
 
 	w.operators = adminapi.New(adminapi.Config{
 		Log: w.store, Catalog: w.catalog, Bootstrap: os.Getenv("SLUICE_ADMIN_KEY"), Worker: w.id,
-		Vault: w.vault, Holds: w.credentials.Holds, Refuses: w.calls.Refuses, Circuits: w.health, Requests: w.pool, Projections: w.runner,
+		Vault: w.vault, Holds: w.credentials.Holds, Refuses: w.calls.Refuses, Circuits: w.health, Requests: w.pool, Deliveries: w.pool, Projections: w.runner,
 		Rebuild: views.NewKeeper(w.pool, w.store).Rebuild,
 		Now:     time.Now, Random: rand.Reader, Logger: w.logger,
 	})
@@ -214,6 +218,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	for _, piece := range []func(context.Context){
 		func(ctx context.Context) { bus.Feed(ctx, w.store, w.bus, w.logger) },
 		w.news.run, w.runner.Run, w.health.Run, w.probe.run, w.operators.Run, w.holds.Run,
+		w.hooks.Run, w.hooks.Keep,
 	} {
 		pieces.Go(func() error { piece(background); return nil })
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-gateway/sluice/projections"
 	live "github.com/sluice-gateway/sluice/projections/catalog"
 	"github.com/sluice-gateway/sluice/projections/requests"
+	"github.com/sluice-gateway/sluice/projections/webhooks"
 )
 
 // prefix is where the API begins on the admin listener.
@@ -56,7 +57,9 @@ type Config struct {
 		Open(now time.Time) []health.Circuit
 	}
 	// Requests is where the search of requests reads.
-	Requests    requests.Querier
+	Requests requests.Querier
+	// Deliveries is where webhooks' messages wait.
+	Deliveries  webhooks.DB
 	Projections interface {
 		Status(ctx context.Context) ([]projections.Status, error)
 	}
@@ -115,6 +118,7 @@ func (a *API) routes() []route {
 			list = append(list, route{http.MethodPut, l.pattern, func(ctx context.Context, c *call) *edge.Reply { return a.putInto(ctx, c, l) }})
 		}
 	}
+	list = append(list, a.webhookRoutes()...)
 	return append(list,
 		route{http.MethodGet, "/tenants/{tenant}/keys", a.listKeys},
 		route{http.MethodPost, "/tenants/{tenant}/keys", a.createKey},
@@ -126,10 +130,6 @@ func (a *API) routes() []route {
 		route{http.MethodDelete, "/providers/{id}/credentials/{key}", a.deleteCredential(providersKey)},
 		route{http.MethodPut, "/tenants/{tenant}/connections/{id}/credential", a.putCredential(connectionsKey)},
 		route{http.MethodDelete, "/tenants/{tenant}/connections/{id}/credential", a.deleteCredential(connectionsKey)},
-		route{http.MethodPut, "/webhooks/{id}/secret", a.putCredential(webhooksSecret)},
-		route{http.MethodDelete, "/webhooks/{id}/secret", a.deleteCredential(webhooksSecret)},
-		route{http.MethodPut, "/tenants/{tenant}/webhooks/{id}/secret", a.putCredential(webhooksSecret)},
-		route{http.MethodDelete, "/tenants/{tenant}/webhooks/{id}/secret", a.deleteCredential(webhooksSecret)},
 		route{http.MethodGet, "/deployments/{id}/price-corrections", a.listCorrections},
 		route{http.MethodPost, "/deployments/{id}/price-corrections", a.correctPrice},
 		route{http.MethodGet, "/snapshot", a.getSnapshot},
