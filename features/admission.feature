@@ -10,7 +10,9 @@ Feature: What a request must pass before anybody is called
       providers:
         - {id: east, protocol: openai, base_url: "PROVIDER", keys: [{id: k1, env: EAST}]}
         - {id: west, protocol: openai, base_url: "PROVIDER", keys: [{id: k1, env: WEST}]}
+        - {id: north, protocol: anthropic, base_url: "PROVIDER", keys: [{id: k1, env: NORTH}]}
       deployments:
+        - {id: tight@north, provider: north, upstream_model: tight, context: {total: 4003, max_output: 4000}, prices: {input: "1", output: "2"}}
         - {id: plain@east, provider: east, upstream_model: plain, capabilities: [chat], context: {total: 8000, max_output: 1000}, prices: {input: "1", output: "2"}}
         - {id: tools@west, provider: west, upstream_model: tools, capabilities: [chat, tools, structured_output, images, reasoning], context: {total: 100000, max_output: 4000}, prices: {input: "1", output: "2"}}
         - {id: open@west, provider: west, upstream_model: open, prices: {input: "1", output: "2"}}
@@ -31,6 +33,7 @@ Feature: What a request must pass before anybody is called
         - {slug: frail, exact_model: down, policy: {failover_mode: maximize_availability}, chain: [{deployment: down@east}, {model: spare}]}
         - {slug: spare, exact_model: spare, chain: [{deployment: spare@west}]}
         - {slug: unpriced, exact_model: free, chain: [{deployment: free@west}]}
+        - {slug: tight, exact_model: tight, chain: [{deployment: tight@north}]}
         - {slug: older, exact_model: older, chain: [{deployment: older@west}]}
       classes:
         - {name: summarize, chain: [plain]}
@@ -137,6 +140,18 @@ Feature: What a request must pass before anybody is called
     When "acme" sends {"model":"open","messages":[{"role":"user","content":"hello"}],"max_tokens":900000}
     Then the answer has status 200
     And the provider was sent "max_tokens=900000"
+
+  @A5
+  Scenario: Where a dialect has to name an output, what is named fits what is left of the window
+    Given a key of "acme"
+    When "acme" sends {"model":"tight","messages":[{"role":"user","content":"hello"}]}
+    Then the answer has status 200
+    And the provider was sent "max_tokens=3997"
+    When "acme" sends {"model":"tight","messages":[{"role":"user","content":"hello"}],"max_tokens":4000}
+    Then the answer has status 200
+    And the provider was sent "max_tokens=4000"
+    When "acme" sends {"model":"tight","messages":[{"role":"user","content":"hello there everybody"}],"max_tokens":4001}
+    Then the caller is answered "context_length_exceeded" with status 400
 
   @A6
   Scenario Outline: The estimate is the rule's

@@ -119,7 +119,7 @@ func (k keysHeld) Lookup(_ context.Context, p *catalog.Provider, keyID string) (
 	return secrets.Credential{Key: "sk-of-the-provider"}, nil
 }
 
-// upstream is a provider that speaks Chat Completions. A model's name says how its
+// upstream is a provider that speaks Chat Completions, and Messages without a stream. A model's name says how its
 // calls end: "down..." answers 503, "wait..." answers 503 once it is let go, and any
 // other serves.
 type upstream struct {
@@ -163,6 +163,10 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(asked.Model, "wait") || strings.HasPrefix(asked.Model, "down") {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"error":{"message":"down","type":"server_error"}}`)
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/messages") {
+		_, _ = fmt.Fprintf(w, `{"id":"m1","type":"message","role":"assistant","model":%q,"content":[{"type":"text","text":"Hello."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":2}}`, asked.Model)
 		return
 	}
 	if asked.Stream {

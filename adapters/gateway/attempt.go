@@ -29,7 +29,7 @@ func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outc
 		Secret: credential.Key.Reveal(), Access: accessOf(credential),
 		UpstreamModel: call.Rung.Deployment.UpstreamModel, Request: w.req, Stream: call.Stream,
 		IdempotencyKey: w.upstreamKey(call), WithoutSeals: call.WithoutSeals, Limits: limitsOf(call.Timeouts),
-		MaxOutputTokens: call.Reserved.Estimate.MaxOutputTokens,
+		MaxOutputTokens: w.outputToName(call),
 	})
 	if f != nil {
 		cancel()
@@ -40,6 +40,18 @@ func (w *walker) attempt(ctx context.Context, call *walk.Call) (walk.Move, *Outc
 		return a.begin()
 	}
 	return a.whole(ctx)
+}
+
+// outputToName is the output that is named to a provider whose dialect has to name one
+// where the caller named none. With a long prompt the deployment's ceiling does not fit
+// its window any more, and the provider would refuse what the windows let through (A5):
+// what is left of the window is named then. The caller's own maximum is never lowered.
+func (w *walker) outputToName(call *walk.Call) int64 {
+	planned, window := call.Reserved.Estimate.MaxOutputTokens, call.Rung.Deployment.Context
+	if w.req.MaxOutputTokens > 0 || window.Total == 0 {
+		return planned
+	}
+	return min(planned, max(window.Total-w.inputTokens, window.MinOutput, 1))
 }
 
 // accessOf is a credential of two or three parts; zero for an API key.
