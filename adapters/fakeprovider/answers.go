@@ -36,7 +36,11 @@ func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer
 		form:         p.answer.form,
 		includeUsage: in.includeUsage,
 	}
-	a.usage.input, a.usage.cached = in.promptTokens, min(p.answer.cached, in.promptTokens)
+	a.usage.input = in.promptTokens
+	if p.answer.inputs > 0 {
+		a.usage.input = in.promptTokens * p.answer.inputs / 100
+	}
+	a.usage.cached = min(p.answer.cached, a.usage.input)
 	a.usage.written = min(p.answer.written, a.usage.input-a.usage.cached)
 	if p.answer.reasoning > 0 {
 		a.reasoning = words(nil, p.answer.reasoning, filler)
@@ -51,10 +55,13 @@ func makeAnswer(p *plan, in request, facts callFacts, unixSeconds int64) *answer
 		if p.answer.textFirst {
 			a.text = words([]string{"let me look"}, 3, filler)
 		}
-		a.calls = makeCalls(in, facts, calls)
+		a.calls = makeCalls(p, in, facts, calls)
 		a.finish = "tool_calls"
 	default:
 		a.text = makeText(p, in)
+		if !p.answer.noStops {
+			a.text, a.stoppedAt = untilStop(a.text, in.stops)
+		}
 	}
 	limitTo(a, in.maxTokens)
 	if p.answer.finish != "" {
@@ -80,6 +87,8 @@ func makeText(p *plan, in request) []string {
 		return said
 	case p.answer.bigBytes > 0:
 		return []string{strings.Repeat("x", p.answer.bigBytes)}
+	case in.schema != nil && p.answer.offSchema:
+		return pieces(offSchema)
 	case in.schema != nil:
 		return pieces(exampleOf(in.schema))
 	case in.jsonObject:
@@ -96,6 +105,31 @@ func makeText(p *plan, in request) []string {
 		}
 		return words(facts, p.answer.words, filler)
 	}
+}
+
+// offSchema is JSON of a schema that nobody asks for.
+const offSchema = `{"unexpected":true}`
+
+// untilStop cuts a text before the first of the stop sequences that is in it.
+func untilStop(text, stops []string) (kept []string, at string) {
+	whole, end := strings.Join(text, ""), -1
+	for _, stop := range stops {
+		if i := strings.Index(whole, stop); stop != "" && i >= 0 && (end < 0 || i < end) {
+			end, at = i, stop
+		}
+	}
+	if end < 0 {
+		return text, ""
+	}
+	for _, piece := range text {
+		piece = piece[:min(len(piece), end)]
+		if piece == "" {
+			break
+		}
+		kept = append(kept, piece)
+		end -= len(piece)
+	}
+	return kept, at
 }
 
 // words returns n words, the given ones first and then filler; each has the
@@ -154,7 +188,7 @@ func toolCallsWanted(p *plan, in request) int {
 
 // makeCalls calls the tool that tool_choice or a marker names, else tools in their order.
 // Without tools, a plan that asks for calls gets an invented one.
-func makeCalls(in request, facts callFacts, n int) []toolCall {
+func makeCalls(p *plan, in request, facts callFacts, n int) []toolCall {
 	offered := in.tools
 	for _, t := range in.tools {
 		if t.name == in.toolChoice {
@@ -174,6 +208,9 @@ func makeCalls(in request, facts callFacts, n int) []toolCall {
 		if !isMarked {
 			arguments = argumentsFor(t.parameters)
 		}
+		if p.answer.offSchema {
+			arguments = offSchema
+		}
 		calls[i] = toolCall{
 			id:        fmt.Sprintf("call_fake_%d_%d", facts.sequence, i),
 			name:      t.name,
@@ -191,7 +228,7 @@ func limitTo(a *answer, maxTokens int) {
 	left := maxTokens
 	cut := func(list []string) []string {
 		if len(list) > left {
-			a.finish = "length"
+			a.finish, a.stoppedAt = "length", ""
 			list = list[:left]
 		}
 		left -= len(list)

@@ -31,6 +31,7 @@ type chatRequest struct {
 	Tools               []chatTool      `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	ResponseFormat      *responseFormat `json:"response_format"`
+	Stop                json.RawMessage `json:"stop"`
 }
 
 type streamOptions struct {
@@ -75,6 +76,7 @@ func (chat) parse(_ *http.Request, body []byte) (request, error) {
 		stream:    in.Stream,
 		maxTokens: max(in.MaxTokens, in.MaxCompletionTokens),
 		messages:  len(in.Messages),
+		stops:     stopsOf(in.Stop),
 	}
 	out.includeUsage = in.StreamOptions != nil && in.StreamOptions.IncludeUsage
 	textBytes := 0
@@ -132,6 +134,16 @@ func contentOf(raw json.RawMessage) (text string, images int) {
 		}
 	}
 	return joined.String(), images
+}
+
+// stopsOf reads both spellings of stop, a text or a list.
+func stopsOf(raw json.RawMessage) (stops []string) {
+	var one string
+	if json.Unmarshal(raw, &one) == nil && one != "" {
+		return []string{one}
+	}
+	_ = json.Unmarshal(raw, &stops) // what is no list has none
+	return stops
 }
 
 // toolChoiceOf reduces both spellings of tool_choice to a word or a name.

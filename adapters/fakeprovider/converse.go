@@ -34,7 +34,8 @@ type converseRequest struct {
 		Content []converseBlock `json:"content"`
 	} `json:"messages"`
 	Inference struct {
-		MaxTokens int `json:"maxTokens"`
+		MaxTokens int      `json:"maxTokens"`
+		Stops     []string `json:"stopSequences"`
 	} `json:"inferenceConfig"`
 	ToolConfig struct {
 		Tools []struct {
@@ -85,7 +86,7 @@ func (converse) parse(r *http.Request, body []byte) (request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return out, fmt.Errorf("the body is not a Converse request: %w", err)
 	}
-	out.maxTokens, out.messages = in.Inference.MaxTokens, len(in.Messages)
+	out.maxTokens, out.stops, out.messages = in.Inference.MaxTokens, in.Inference.Stops, len(in.Messages)
 	textBytes := 0
 	for _, block := range in.System {
 		textBytes += len(block.Text)

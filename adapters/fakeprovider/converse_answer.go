@@ -11,11 +11,14 @@ var converseStop = map[string]string{
 	"error": "malformed_model_output",
 }
 
-func converseReason(finish string) string {
-	if word, ok := converseStop[finish]; ok {
+func converseReason(a *answer) string {
+	if a.stoppedAt != "" {
+		return "stop_sequence"
+	}
+	if word, ok := converseStop[a.finish]; ok {
 		return word
 	}
-	return finish
+	return a.finish
 }
 
 // converseSignature signs the reasoning of a fake model.
@@ -45,7 +48,7 @@ func (converse) whole(a *answer) []byte {
 	b = append(b, `],"role":"assistant"}}`...)
 	if a.finish != "" {
 		b = append(b, `,"stopReason":`...)
-		b = appendString(b, converseReason(a.finish))
+		b = appendString(b, converseReason(a))
 	}
 	return append(appendConverseUsage(b, a), '}')
 }
@@ -107,7 +110,7 @@ func (converse) events(a *answer) []event {
 		c.metadata(a)
 	}
 	if a.finish != "" {
-		c.add("messageStop", `"stopReason":`+string(appendString(nil, converseReason(a.finish))), 0, false)
+		c.add("messageStop", `"stopReason":`+string(appendString(nil, converseReason(a))), 0, false)
 	}
 	if a.form.usagePlace != usageBeforeLast {
 		c.metadata(a)

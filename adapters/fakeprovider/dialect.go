@@ -91,6 +91,7 @@ type request struct {
 	stream       bool
 	includeUsage bool
 	maxTokens    int // 0: not given
+	stops        []string
 	promptTokens int
 	messages     int
 	images       int
@@ -134,6 +135,7 @@ type answer struct {
 	refusal   []string
 	calls     []toolCall
 	finish    string // Chat's words; empty: none is sent
+	stoppedAt string // the caller's stop sequence that ended the text; empty: none did
 	usage     usage
 	form      answerForm
 	// includeUsage says that the caller asked for usage in the stream.

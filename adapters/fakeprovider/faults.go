@@ -98,6 +98,8 @@ func answerFaults() []fault {
 		{"no-role", "", "no chunk carries the role", "no-role", set(func(p *plan) { p.answer.form.noRoleChunk = true })},
 		{"refusal", "[N]", "the model refuses, in N words", "refusal:300", counted(len(refusalWords), func(p *plan, n int) { p.answer.refusal = max(n, 1) })},
 		{"empty", "", "a completion without any output", "empty", set(func(p *plan) { p.answer.empty = true })},
+		{"off-schema", "", "structured output and tool arguments that are not what their schema says", "tool+off-schema", set(func(p *plan) { p.answer.offSchema = true })},
+		{"no-stop", "", "the text goes on past the stop sequences of the request", "no-stop", set(func(p *plan) { p.answer.noStops = true })},
 		{"finish", "REASON", "end with this finish_reason (error, length, content_filter, anything)", "finish:error", applyFinish},
 	}
 }
@@ -165,6 +167,7 @@ func streamFaults() []fault {
 func usageFaults() []fault {
 	return []fault{
 		{"usage", "MODE", "where it is: trailing, last, before-last, every, absent; what it says: null, zero, cached-over-prompt, reasoning-outside", "usage:absent", applyUsage},
+		{"input", "PERCENT", "count the prompt as so many percent of its tokens, as another tokenizer would", "input:120", counted(100, func(p *plan, n int) { p.answer.inputs = n })},
 	}
 }
 

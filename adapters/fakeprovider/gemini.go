@@ -45,6 +45,7 @@ type geminiRequest struct {
 	} `json:"toolConfig"`
 	Config struct {
 		MaxOutputTokens int             `json:"maxOutputTokens"`
+		Stops           []string        `json:"stopSequences"`
 		MIMEType        string          `json:"responseMimeType"`
 		Schema          json.RawMessage `json:"responseSchema"`
 	} `json:"generationConfig"`
@@ -74,7 +75,7 @@ func (gemini) parse(r *http.Request, body []byte) (request, error) {
 	if at < 0 {
 		return request{}, fmt.Errorf("the path names no method")
 	}
-	out := request{model: call[:at], maxTokens: in.Config.MaxOutputTokens, messages: len(in.Contents), includeUsage: true}
+	out := request{model: call[:at], maxTokens: in.Config.MaxOutputTokens, stops: in.Config.Stops, messages: len(in.Contents), includeUsage: true}
 	switch call[at+1:] {
 	case "streamGenerateContent":
 		out.stream = true

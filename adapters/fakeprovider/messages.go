@@ -24,6 +24,7 @@ type messagesRequest struct {
 	Messages  []chatMessage   `json:"messages"`
 	Stream    bool            `json:"stream"`
 	MaxTokens int             `json:"max_tokens"`
+	Stops     []string        `json:"stop_sequences"`
 	Tools     []struct {
 		Name        string          `json:"name"`
 		InputSchema json.RawMessage `json:"input_schema"`
@@ -45,7 +46,7 @@ func (messages) parse(_ *http.Request, body []byte) (request, error) {
 		return request{}, fmt.Errorf("the body is not a Messages request: %w", err)
 	}
 	out := request{
-		model: in.Model, stream: in.Stream, maxTokens: in.MaxTokens, messages: len(in.Messages),
+		model: in.Model, stream: in.Stream, maxTokens: in.MaxTokens, messages: len(in.Messages), stops: in.Stops,
 		// There is no stream without usage.
 		includeUsage: true,
 		schema:       in.OutputConfig.Format.Schema,
@@ -132,8 +133,11 @@ var stopReasons = map[string]string{
 }
 
 func stopReason(a *answer) string {
-	if len(a.refusal) > 0 && a.finish == "stop" {
+	switch {
+	case len(a.refusal) > 0 && a.finish == "stop":
 		return "refusal"
+	case a.stoppedAt != "":
+		return "stop_sequence"
 	}
 	if word, ok := stopReasons[a.finish]; ok {
 		return word
@@ -170,7 +174,7 @@ func (messages) whole(a *answer) []byte {
 	}
 	b = append(b, `],"stop_reason":`...)
 	b = appendStringOr(b, stopReason(a), "null")
-	b = append(b, `,"stop_sequence":null`...)
+	b = appendStringOr(append(b, `,"stop_sequence":`...), a.stoppedAt, "null")
 	return append(appendMessageUsage(b, a, a.usage.output), '}')
 }
 

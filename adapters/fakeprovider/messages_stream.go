@@ -36,7 +36,8 @@ func (messages) events(a *answer) []event {
 	m.add("message_delta", 0, false, func(b []byte) []byte {
 		b = append(b, `,"delta":{"stop_reason":`...)
 		b = appendStringOr(b, stopReason(a), "null")
-		b = append(b, `,"stop_sequence":null}`...)
+		b = append(b, `,"stop_sequence":`...)
+		b = append(appendStringOr(b, a.stoppedAt, "null"), '}')
 		return appendMessageUsage(b, a, a.usage.output)
 	})
 	if !a.form.noSentinel {

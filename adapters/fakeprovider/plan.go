@@ -47,6 +47,7 @@ const (
 // answerPlan shapes a good answer.
 type answerPlan struct {
 	words     int
+	inputs    int // percent of the prompt's tokens that are counted; 0: all of them
 	reasoning int
 	cached    int
 	written   int
@@ -58,6 +59,8 @@ type answerPlan struct {
 	textFirst bool // text before the calls
 	finish    string
 	noFinish  bool
+	noStops   bool // text goes on past the caller's stop sequences
+	offSchema bool // structured output and arguments are of another schema
 	form      answerForm
 }
 
