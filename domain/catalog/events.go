@@ -5,6 +5,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/sluice-gateway/sluice/domain/equivalence"
 	"github.com/sluice-gateway/sluice/domain/money"
 )
 
@@ -73,6 +74,15 @@ type EquivalenceCertified struct {
 // EquivalenceWithdrawn takes that word back.
 type EquivalenceWithdrawn struct {
 	Model string `json:"model"`
+}
+
+// EquivalenceChecked is what a check of the model's pool found (N24). It changes
+// nothing by itself: a certification cites it by its hash. Stream model/<slug>.
+type EquivalenceChecked struct {
+	Model string `json:"model"`
+	// Hash is the evidence's own, as a certification cites it.
+	Hash     string               `json:"hash"`
+	Evidence equivalence.Evidence `json:"evidence"`
 }
 
 // ChainReplaced replaces a model's whole chain in one event, so that no reader

@@ -46,7 +46,9 @@ type State struct {
 	webhooks    map[string]owned[Webhook]
 	keys        map[string]Key
 	credentials map[CredentialOf]StoredCredential
-	passedOver  map[Unknown]int64
+	// checks are by the hash of their evidence (N24).
+	checks     map[string]Checked
+	passedOver map[Unknown]int64
 }
 
 // owned is a tenant's object that has its own stream.
@@ -76,6 +78,7 @@ func NewState() *State {
 		webhooks:    map[string]owned[Webhook]{},
 		keys:        map[string]Key{},
 		credentials: map[CredentialOf]StoredCredential{},
+		checks:      map[string]Checked{},
 		passedOver:  map[Unknown]int64{},
 	}
 }
@@ -151,6 +154,8 @@ func (s *State) Fold(r Recorded) {
 		s.credentials[e.CredentialOf] = e.StoredCredential
 	case CredentialDeleted:
 		delete(s.credentials, e.CredentialOf)
+	case EquivalenceChecked:
+		s.checks[e.Hash] = Checked{Model: e.Model, Result: e.Evidence.Result, Pool: e.Evidence.Pool}
 	case Unknown:
 		s.passedOver[e]++
 	}

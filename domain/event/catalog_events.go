@@ -15,6 +15,7 @@ var catalogEvents = []definition{
 	define[catalog.PolicyChanged]("policy_changed"),
 	define[catalog.EquivalenceCertified]("equivalence_certified"),
 	define[catalog.EquivalenceWithdrawn]("equivalence_withdrawn"),
+	define[catalog.EquivalenceChecked]("equivalence_checked"),
 	define[catalog.ChainReplaced]("chain_replaced"),
 	define[catalog.ClassDefined]("class_defined"),
 	define[catalog.ClassRemoved]("class_removed"),

@@ -7,7 +7,10 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/equivalence"
+	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
 func sampleRate(s string) *decimal.Decimal { return new(decimal.RequireFromString(s)) }
@@ -67,6 +70,9 @@ var catalogSamples = []Event{
 		CertifiedBy: "ops", On: "2026-11-01", Evidence: "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
 	}},
 	catalog.EquivalenceWithdrawn{Model: "fable-5"},
+	catalog.EquivalenceChecked{
+		Model: "fable-5", Hash: "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef", Evidence: sampleEvidence,
+	},
 	catalog.ChainReplaced{Owner: catalog.OperatorChain, Model: "fable-5", Chain: []catalog.Rung{
 		{Deployment: "fable-5@bedrock"}, {Connection: "own-key"}, {Model: "fable-4"},
 	}},
@@ -131,4 +137,35 @@ var catalogSamples = []Event{
 	catalog.CredentialDeleted{CredentialOf: catalog.CredentialOf{Provider: "bedrock-east", Tenant: "acme", Webhook: "ops", Key: "k1"}},
 	catalog.ConfigurationChanged{Objects: 3},
 	catalog.KeyRevoked{Key: "0193e8f0-0000-7000-8000-000000000001", RevokedAt: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
+}
+
+// A real answer has a shape or a failure, and a real pool more than one deployment.
+var sampleEvidence = equivalence.Evidence{
+	Format: 1, Model: "fable-5", ExactModel: "fable-5-20260601", At: time.Date(2026, 11, 1, 12, 0, 0, 123000, time.UTC),
+	Set: "sha256:0b2c", Result: equivalence.Failed,
+	Pool: []equivalence.Member{{
+		Deployment: "fable-5@bedrock", Provider: "bedrock-east", Protocol: "bedrock", UpstreamModel: "fable-5-20260601",
+		Result: equivalence.Failed,
+	}},
+	Cases: []equivalence.Case{{
+		Name: "two_tools", Result: equivalence.Failed, Reference: "fable-5@anthropic",
+		Answers: []equivalence.Answer{{
+			Deployment: "fable-5@bedrock", Result: equivalence.Failed, Reason: equivalence.Unreachable,
+			Failure: failure.ServerError, Code: "overloaded", Status: 503, WorstCase: 17952000, Cost: new(money.NanoUSD(1500)),
+			Shape: &equivalence.Shape{
+				Output: []string{"text", "tool_call"}, Calls: []equivalence.Call{{Tool: "weather", Valid: true}},
+				Structured: new(true), Overrun: true, Stop: "tool_calls",
+				Usage: usage.Usage{
+					Input: usage.Of(90), CachedInput: usage.Of(1), CacheWrite5m: usage.Of(2), CacheWrite1h: usage.Of(3),
+					AudioInput: usage.Of(5), ImageInput: usage.Of(6), Output: usage.Of(12), Reasoning: usage.Of(4),
+					AudioOutput: usage.Of(7), ImageOutput: usage.Of(8),
+				},
+			},
+		}},
+		Differences: []equivalence.Difference{{
+			Deployment: "fable-5@bedrock", Aspect: equivalence.AspectTools, Against: "fable-5@anthropic",
+			Want: "clock, weather", Got: "weather",
+		}},
+	}},
+	LeftOut: []string{"structured_output"}, MaxSpend: 500000000, MaxAttempts: 40, Attempts: 2, Cost: 1500, Exposure: 17952000,
 }
