@@ -33,6 +33,9 @@ type Entry struct {
 	Type string
 	// Before and After are nil where the object was not there.
 	Before, After any
+	// Evidence is the hash that a check of the model was stored under; empty for all other
+	// events.
+	Evidence string
 }
 
 // ErrHistoryTooLong is an object with more events than one history holds.
@@ -55,6 +58,9 @@ func History(ctx context.Context, log StreamLog, id catalog.ObjectID) ([]Entry, 
 		entries[i] = Entry{
 			Revision: v.Revision, At: v.At, Actor: recorded[i].Meta.Actor, Type: recorded[i].Type,
 			Before: before, After: v.Object,
+		}
+		if check, ok := checkOf(recorded[i]); ok {
+			entries[i].Evidence = check.Hash
 		}
 		before = v.Object
 	}

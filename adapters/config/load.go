@@ -29,6 +29,8 @@ type File struct {
 	Objects catalog.Objects
 	// Warnings are about what is right but will not do what one may expect.
 	Warnings []Warning
+	// cited are the lines of the evidence that certifications name, by model.
+	cited map[string]int
 }
 
 // Problem is one reason why a file is refused.
@@ -107,7 +109,9 @@ func (l Loader) Load(r io.Reader, filename string) (*File, error) {
 	if len(d.problems) > 0 {
 		return nil, refuse(filename, d.problems...)
 	}
-	return &File{Objects: doc.Objects.Canonical(), Warnings: l.warnings(doc.Objects, d.line)}, nil
+	return &File{
+		Objects: doc.Objects.Canonical(), Warnings: l.warnings(doc.Objects, d.line), cited: cited(doc.Objects, d.line),
+	}, nil
 }
 
 // check asks the domain, once the shape is right: what does not decode would be

@@ -118,7 +118,7 @@ func (r *run) settle(entry *equivalence.Answer, i int, read *reading, f *failure
 // again who cannot be reached, takes no call now, or refuses the account.
 func repeats(c failure.Class) bool {
 	switch c {
-	case failure.ConnectError, failure.TimeoutFirstByte, failure.TimeoutAttempt:
+	case failure.ConnectError, failure.BaseURLRefused, failure.TimeoutFirstByte, failure.TimeoutAttempt:
 		return true
 	}
 	h := failure.Of(c).Health

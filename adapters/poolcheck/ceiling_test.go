@@ -100,10 +100,11 @@ func TestNoMoreCallsThanAllowed_N24(t *testing.T) {
 	}
 }
 
-// What has no price or no key is not called, and nobody is called to be compared with it.
+// What has no price, no key or a base URL that is refused is not called, and nobody is
+// called to be compared with it.
 //
-// Rules: N24, M3.
-func TestUnpricedAndKeylessAreNotCalled_N24_M3(t *testing.T) {
+// Rules: N24, M3, Z1.
+func TestTheUnusableAreNotCalled_N24_M3_Z1(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		change func(*poolcheck.Target)
@@ -112,6 +113,7 @@ func TestUnpricedAndKeylessAreNotCalled_N24_M3(t *testing.T) {
 		"no price":        {func(t *poolcheck.Target) { t.Deployment.Prices = money.Prices{} }, equivalence.PriceUnknown},
 		"no output price": {func(t *poolcheck.Target) { t.Deployment.Prices.Output = nil }, equivalence.PriceUnknown},
 		"no key":          {func(t *poolcheck.Target) { t.Provider.Keys[0].Env = "POOL_NOT_SET" }, equivalence.CredentialMissing},
+		"refused":         {func(t *poolcheck.Target) { t.Provider.BaseURL = "http://169.254.169.254/v1" }, equivalence.BaseURLRefused},
 		"no sum": {func(t *poolcheck.Target) {
 			t.Deployment.Prices.Output = new(decimal.New(1, 18))
 		}, equivalence.PriceUnknown},

@@ -35,6 +35,8 @@ type Limits struct {
 // Providers makes one attempt.
 type Providers interface {
 	Do(ctx context.Context, call provider.Call) (*provider.Reply, *failure.Failure)
+	// Refuses reports whether nothing would be sent to a base URL (Z1).
+	Refuses(baseURL string) bool
 }
 
 // Secrets opens the credentials that the catalog names.
@@ -152,10 +154,10 @@ func (c *Checker) plan(ctx context.Context, pool Pool, limits Limits) (*run, err
 	return r, nil
 }
 
-// open finds what a deployment cannot be called without.
+// open finds the credential of a deployment: that of the first key that is held.
 func (c *Checker) open(ctx context.Context, t *Target) member {
-	if !t.Deployment.Prices.Known() {
-		return member{blocked: equivalence.PriceUnknown}
+	if c.Providers.Refuses(t.Provider.BaseURL) {
+		return member{blocked: equivalence.BaseURLRefused}
 	}
 	key := ""
 	for _, k := range t.Provider.Keys {

@@ -69,6 +69,7 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			file.Warnings = append(file.Warnings, file.Doubts(state)...)
 			plan := config.Diff(state, file.Objects)
 			if !*dryRun {
 				if err := config.Apply(ctx, log, plan, byOperator(), time.Now()); err != nil {

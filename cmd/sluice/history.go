@@ -31,6 +31,8 @@ type changeOf struct {
 	// Before and After are null where the object was not there.
 	Before any `json:"before"`
 	After  any `json:"after"`
+	// Evidence names what an equivalence check has stored.
+	Evidence string `json:"evidence,omitempty"`
 }
 
 func newHistory() *cobra.Command {
@@ -79,7 +81,7 @@ func changesOf(entries []config.Entry) []changeOf {
 	for i, e := range entries {
 		list[i] = changeOf{
 			Revision: e.Revision, At: e.At, Actor: e.Actor, Event: e.Type,
-			Before: withoutHash(e.Before), After: withoutHash(e.After),
+			Before: withoutHash(e.Before), After: withoutHash(e.After), Evidence: e.Evidence,
 		}
 	}
 	return list
@@ -101,6 +103,11 @@ func printHistory(w io.Writer, entries []config.Entry) error {
 		head := fmt.Sprintf("%d  %s  %s  %s", e.Revision, e.At.UTC().Format(time.RFC3339), cmp.Or(e.Actor, "unknown"), e.Type)
 		if _, err := fmt.Fprintln(w, p.bold(head)); err != nil {
 			return err
+		}
+		if e.Evidence != "" {
+			if _, err := fmt.Fprintf(w, "    evidence %s\n", e.Evidence); err != nil {
+				return err
+			}
 		}
 		before, after := config.Lines(withoutHash(e.Before)), config.Lines(withoutHash(e.After))
 		for _, line := range before {

@@ -38,7 +38,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newServe(), newDev(), newMigrate(),
 		newApply(), newExport(), newHistory(), newRevert(), newKeys(), newCredentials(),
-		newPrices(), newBills(),
+		newPrices(), newBills(), newEquivalence(),
 		newRebuild(), newVerify(), newTrail(), newExplain(),
 		newFakeProvider(), newDoctor(), newVersion(),
 	)

@@ -53,7 +53,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	want := "apply bills credentials dev doctor explain export fakeprovider history keys migrate prices rebuild revert serve trail verify version"
+	want := "apply bills credentials dev doctor equivalence explain export fakeprovider history keys migrate prices rebuild revert serve trail verify version"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

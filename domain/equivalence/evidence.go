@@ -41,6 +41,8 @@ const (
 	// PriceUnknown: what has no price cannot be kept under a ceiling.
 	PriceUnknown      Reason = "price_unknown"
 	CredentialMissing Reason = "credential_missing"
+	// BaseURLRefused: the base URL leads into the own network, which is not opened to it.
+	BaseURLRefused Reason = "base_url_refused"
 	// CapabilityMissing: the deployment does not declare what the case needs, or its
 	// protocol has no word for it.
 	CapabilityMissing Reason = "capability_missing"

@@ -130,6 +130,7 @@ func (a *API) routes() []route {
 		route{http.MethodDelete, "/providers/{id}/credentials/{key}", a.deleteCredential(providersKey)},
 		route{http.MethodPut, "/tenants/{tenant}/connections/{id}/credential", a.putCredential(connectionsKey)},
 		route{http.MethodDelete, "/tenants/{tenant}/connections/{id}/credential", a.deleteCredential(connectionsKey)},
+		route{http.MethodGet, "/models/{id}/equivalence-checks", a.listChecks},
 		route{http.MethodGet, "/deployments/{id}/price-corrections", a.listCorrections},
 		route{http.MethodPost, "/deployments/{id}/price-corrections", a.correctPrice},
 		route{http.MethodGet, "/snapshot", a.getSnapshot},
