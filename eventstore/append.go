@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -51,7 +52,35 @@ func (s *Store) AppendAll(ctx context.Context, appends []Append) ([]Result, erro
 	case o := <-e.done:
 		return o.results, o.err
 	default:
-		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+		return nil, &underWay{cause: ctx.Err(), done: e.done}
+	}
+}
+
+// underWay is an append whose caller left while it was being written. It is an
+// ErrOutcomeUnknown that will be known.
+type underWay struct {
+	cause error
+	done  <-chan outcome
+}
+
+func (u *underWay) Error() string { return ErrOutcomeUnknown.Error() + ": " + u.cause.Error() }
+
+func (u *underWay) Unwrap() []error { return []error{ErrOutcomeUnknown, u.cause} }
+
+// Await waits for what became of an append of which its caller was told that the outcome
+// is unknown, and returns what AppendAll would have. It may be called once for each such
+// error. What cannot be awaited, because the log itself could not find out, is returned
+// as it came.
+func Await(ctx context.Context, unknown error) ([]Result, error) {
+	u, ok := errors.AsType[*underWay](unknown)
+	if !ok {
+		return nil, unknown
+	}
+	select {
+	case o := <-u.done:
+		return o.results, o.err
+	case <-ctx.Done():
+		return nil, unknown
 	}
 }
 

@@ -63,7 +63,13 @@ type attempt struct {
 // run is the lane's goroutine. It ends when the queue is closed and empty, or when
 // ctx ends, which fails what still waits.
 func (l *lane) run(ctx context.Context) {
-	defer l.stop()
+	l.work(ctx)
+	// Not deferred: a panic has to end the process. Stopping would wait for the
+	// connection that was in use, for ever, in a process that takes requests.
+	l.stop()
+}
+
+func (l *lane) work(ctx context.Context) {
 	for {
 		var c *laneConn
 		select {

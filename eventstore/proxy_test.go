@@ -20,6 +20,7 @@ type proxy struct {
 	mu      sync.Mutex
 	hold    string        // where to hold bytes back
 	release chan struct{} // until this is closed
+	reached chan struct{} // closed once there is something held back
 	at      string
 	forward bool
 	dead    bool // takes no new connections after the cut
@@ -83,8 +84,21 @@ func (p *proxy) holdAt(statement string) (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until := make(chan struct{})
-	p.hold, p.release = statement, until
+	p.hold, p.release, p.reached = statement, until, make(chan struct{})
 	return func() { close(until) }
+}
+
+// awaitHeld returns once what holdAt was told of is held back.
+func (p *proxy) awaitHeld(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	reached := p.reached
+	p.mu.Unlock()
+	select {
+	case <-reached:
+	case <-t.Context().Done():
+		t.Fatal("it never came")
+	}
 }
 
 // held splits what was sent at the message to hold back, if it is there.
@@ -100,6 +114,7 @@ func (p *proxy) held(sent []byte) (first []byte, until chan struct{}) {
 		return sent, nil
 	}
 	p.hold = ""
+	close(p.reached)
 	return sent[:at-5], p.release
 }
 

@@ -33,6 +33,9 @@ type refusal struct {
 // append is one try at a reservation, with or without the claim of a key.
 func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (refused *refusal, err error) {
 	now := w.g.Now()
+	// The log decides as often as it has to, and maybe after this caller has left: the
+	// machine itself is told once, of what was written.
+	ifRefused := w.machine.IfRefused(move.Say, now)
 	group := []eventstore.Append{{
 		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
 		Events: w.encode(move.Say), Checks: move.Call.Checks, Deltas: move.Call.Deltas,
@@ -40,11 +43,8 @@ func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (re
 			if budget.MovesOn(r.Check.Scope) {
 				return nil, nil // nothing is over yet, so nothing is written
 			}
-			if refused == nil {
-				// The log may ask more than once; the machine is told once.
-				refused = &refusal{move: w.machine.Refused(r, move.Say, now), written: true}
-			}
-			return w.encode(refused.move.Say), effects(refused.move.Say)
+			instead := ifRefused(r).Say
+			return w.encode(instead), effects(instead)
 		},
 	}}
 	if withClaim {
@@ -54,15 +54,19 @@ func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (re
 	if err != nil {
 		return nil, err
 	}
-	if r := results[0].Refusal; r != nil && refused == nil {
-		return &refusal{move: w.machine.Refused(*r, move.Say, now)}, nil
+	if r := results[0].Refusal; r != nil {
+		written := !budget.MovesOn(r.Check.Scope)
+		if written {
+			w.version = results[0].Version
+		}
+		return &refusal{move: w.machine.Refused(*r, move.Say, now), written: written}, nil
 	}
 	w.version = results[0].Version
-	if withClaim && refused == nil {
+	if withClaim {
 		w.claim.held, w.claim.version = true, results[1].Version
 	}
 	w.noteStandings(results[0].Standings)
-	return refused, nil
+	return nil, nil
 }
 
 func effects(say []event.Event) []budget.Delta {
@@ -157,12 +161,13 @@ func endOf(group []eventstore.Append, stream string) int64 {
 }
 
 // resolveUnknown gives back a reservation that may or may not have been written:
-// nobody was called, so it settles at nothing. If it never was written the append
-// conflicts and there is nothing to give back.
-func (w *walker) resolveUnknown(move walk.Move) {
+// nobody was called, so it settles at nothing. What became of it is awaited first: a
+// refusal that was written in its place holds nothing, and may well be as long.
+func (w *walker) resolveUnknown(move walk.Move, unknown error) {
 	say := w.machine.Abandon(move.Call.Reserved, w.g.Now())
+	reserved := w.version + int64(len(move.Say))
 	group := []eventstore.Append{{
-		Shard: w.shard, Stream: w.stream, Expected: w.version + int64(len(move.Say)), Meta: w.meta(),
+		Shard: w.shard, Stream: w.stream, Expected: reserved, Meta: w.meta(),
 		Events: w.encode(say), Deltas: effects(say), Priority: eventstore.Settlement,
 	}}
 	if w.claim != nil {
@@ -171,12 +176,41 @@ func (w *walker) resolveUnknown(move walk.Move) {
 		}
 		group = append(group, w.given(string(request.CodeGatewayUnavailable)))
 	}
+	stream := w.stream
 	w.g.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), settlePatience)
 		defer cancel()
-		err := w.g.write(ctx, group)
+		there, err := w.g.isReserved(ctx, stream, reserved, unknown)
+		if err == nil && there {
+			err = w.g.write(ctx, group)
+		}
 		if _, neverWritten := errors.AsType[*eventstore.ConflictError](err); err != nil && !neverWritten {
 			w.g.Logger.Error("reservation of unknown outcome not given back", "request_id", w.id, "error", err)
 		}
 	})
+}
+
+// isReserved tells whether a reservation of unknown outcome stands in its stream at a
+// version.
+func (g *Gateway) isReserved(ctx context.Context, stream string, version int64, unknown error) (bool, error) {
+	results, err := eventstore.Await(ctx, unknown)
+	switch {
+	case err == nil:
+		return results[0].Refusal == nil, nil
+	case !errors.Is(err, eventstore.ErrOutcomeUnknown):
+		return false, nil // nothing was written
+	}
+	for {
+		recorded, err := g.Log.ReadStream(ctx, stream, version, 1)
+		if err == nil {
+			return len(recorded) == 1 && recorded[0].Type == event.Name(request.AttemptReserved{}), nil
+		}
+		timer := time.NewTimer(settleRetry)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return false, err
+		case <-timer.C:
+		}
+	}
 }

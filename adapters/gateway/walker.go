@@ -87,7 +87,7 @@ func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome)
 // unwritten is a reservation that is not in the log, or may not be.
 func (w *walker) unwritten(move walk.Move, err error) walk.Move {
 	if errors.Is(err, eventstore.ErrOutcomeUnknown) {
-		w.resolveUnknown(move)
+		w.resolveUnknown(move, err)
 	}
 	return w.machine.Unwritten(move.Say, w.g.Now())
 }

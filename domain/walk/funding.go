@@ -119,6 +119,22 @@ func (m *Machine) Refused(r budget.Refusal, unsaid []event.Event, now time.Time)
 	return m.finish(m.answerOf(refusal), request.Refused, now, "")
 }
 
+// IfRefused is what Refused would answer, before anything is known: the log may ask more
+// than once, and after its caller has left. It may be called by any goroutine and
+// changes nothing.
+func (m *Machine) IfRefused(unsaid []event.Event, now time.Time) func(budget.Refusal) Move {
+	as := m.copied()
+	return func(r budget.Refusal) Move { return as.copied().Refused(r, slices.Clone(unsaid), now) }
+}
+
+// copied is a machine whose moves leave this one alone.
+func (m *Machine) copied() *Machine {
+	c := *m
+	c.attempts = slices.Clone(m.attempts)
+	c.said, c.skips, c.candidates, c.passed = slices.Clip(m.said), slices.Clip(m.skips), slices.Clip(m.candidates), slices.Clip(m.passed)
+	return &c
+}
+
 // refuseAll turns a request away that nobody was called for.
 func (m *Machine) refuseAll(r request.Refusal) Move {
 	m.said = nil

@@ -106,11 +106,14 @@ func (l *Log) AppendAll(_ context.Context, group []eventstore.Append) ([]eventst
 }
 
 // ReadStream reads one stream back.
-func (l *Log) ReadStream(_ context.Context, stream string, _ int64, _ int) ([]eventstore.Recorded, error) {
+func (l *Log) ReadStream(_ context.Context, stream string, fromVersion int64, limit int) ([]eventstore.Recorded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var list []eventstore.Recorded
 	for i, e := range l.Streams[stream] {
+		if int64(i+1) < fromVersion || len(list) == limit {
+			continue
+		}
 		list = append(list, eventstore.Recorded{Event: e, Stream: stream, StreamVersion: int64(i + 1)})
 	}
 	return list, nil
