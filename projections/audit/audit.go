@@ -77,11 +77,26 @@ func (l *life) observe(rec eventstore.Recorded) (found []Violation) {
 		switch {
 		case c.Held < 0:
 			complain("%s is held at %d", key, c.Held)
-		case c.Held != 0 && l.Phase == request.Closed:
+		case l.Phase == request.Closed && c.Held != l.metered(key):
 			complain("%s is still held at %d when the request ends", key, c.Held)
 		}
 	}
 	return found
+}
+
+// metered is what unresolved meter holds keep on a counter: the one thing that may be
+// held after the end (invariant 5, D2).
+func (l *life) metered(key budget.Key) (held int64) {
+	for i := range l.Attempts {
+		if hold := l.Attempts[i].MeterHold; hold != nil {
+			for _, take := range hold.Takes {
+				if budget.Key(take.Key) == key {
+					held += take.Held
+				}
+			}
+		}
+	}
+	return held
 }
 
 // graceAfterDeadline is how long after its deadline an open request may wait to be

@@ -119,6 +119,25 @@ func TestMeterHoldIsResolvedAfterTheEnd(t *testing.T) {
 	}
 }
 
+// What a meter hold keeps of the limits may outlive its request, and nothing beyond it.
+//
+// Rules: R2.
+func TestMeterHoldMayBeHeldAtTheEnd_R2(t *testing.T) {
+	takes := func(held int64) []request.Take { return []request.Take{{Key: "org/acme/tokens/held", Held: held}} }
+	first, unknown := reserved(1), settled(1)
+	first.Takes, unknown.Takes, unknown.Basis = takes(7000), takes(-7000), usage.BasisUnknown
+	hold := request.MeterHoldPlaced{Attempt: 1, Tokens: 9, Takes: takes(9000)}
+	lives := []event.Event{projectiontest.Admitted("acme"), first, unknown, hold, final(1)}
+	if report := run(t, projectiontest.Stream(0, lives...), projectiontest.Start); !report.OK() {
+		t.Errorf("%+v", report)
+	}
+	unknown.Takes = takes(-6000)
+	lives[2] = unknown
+	if report := run(t, projectiontest.Stream(0, lives...), projectiontest.Start); report.OK() {
+		t.Error("what is held beyond the meter hold was overlooked")
+	}
+}
+
 func TestMissingEventOfAStreamIsFound(t *testing.T) {
 	events := projectiontest.Stream(0, projectiontest.Admitted("acme"), reserved(1), settled(1), final(1))
 	report := run(t, append(events[:2:2], events[3]), projectiontest.Start)
