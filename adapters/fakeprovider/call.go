@@ -194,10 +194,12 @@ func (c *call) bill(entry *Call) {
 		if a == nil {
 			a = makeAnswer(c.plan, c.in, c.facts, 0)
 		}
-		entry.BilledInputTokens, entry.BilledCachedTokens, entry.BilledOutputTokens = a.usage.input, a.usage.cached, a.usage.output
+		entry.BilledInputTokens, entry.BilledCachedTokens, entry.BilledWrittenTokens = a.usage.input, a.usage.cached, a.usage.written
+		entry.BilledOutputTokens = a.usage.output
 	case c.plan.insert != nil && c.plan.insert.failure != nil && c.delivered == 0:
 	case c.planned != nil:
 		entry.BilledInputTokens, entry.BilledCachedTokens = c.planned.usage.input, c.planned.usage.cached
+		entry.BilledWrittenTokens = c.planned.usage.written
 		entry.BilledOutputTokens = c.delivered
 	}
 }

@@ -26,9 +26,10 @@ type Call struct {
 	Done       bool `json:"done"`
 	// What the provider would bill, in tokens: nothing for a refusal, the
 	// prompt and what was delivered of a broken answer, else all.
-	BilledInputTokens  int `json:"billed_input_tokens"`
-	BilledCachedTokens int `json:"billed_cached_tokens"`
-	BilledOutputTokens int `json:"billed_output_tokens"`
+	BilledInputTokens   int `json:"billed_input_tokens"`
+	BilledCachedTokens  int `json:"billed_cached_tokens"`
+	BilledWrittenTokens int `json:"billed_written_tokens,omitempty"`
+	BilledOutputTokens  int `json:"billed_output_tokens"`
 }
 
 // DefaultLedgerCalls is how many calls a ledger keeps: some 20 MB, enough for

@@ -56,7 +56,7 @@ func TestCrashDrill_E11_E3_I5(t *testing.T) {
 		d.round()
 	}
 	d.load.end()
-	d.awaitProjections()
+	awaitProjections(t, d.workers[0])
 	for _, w := range d.workers {
 		w.Stop(t)
 	}
@@ -130,11 +130,11 @@ func (d *drill) killWorker(i int) {
 
 // awaitProjections waits until every read model has come to the end of the log, so
 // that verify compares all of it.
-func (d *drill) awaitProjections() {
-	d.t.Helper()
-	metrics := harness.Client{Base: d.workers[0].Admin}
-	harness.Eventually(d.t, "the projections catch up", func() bool {
-		found := projectionLag.FindAllStringSubmatch(string(metrics.Get(d.t, "/metrics").Body), -1)
+func awaitProjections(t *testing.T, worker *harness.Worker) {
+	t.Helper()
+	metrics := harness.Client{Base: worker.Admin}
+	harness.Eventually(t, "the projections catch up", func() bool {
+		found := projectionLag.FindAllStringSubmatch(string(metrics.Get(t, "/metrics").Body), -1)
 		return len(found) > 0 && !slices.ContainsFunc(found, func(lag []string) bool { return lag[1] != "0" })
 	})
 }

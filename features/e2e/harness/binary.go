@@ -17,7 +17,7 @@ import (
 
 // commandPatience bounds a command that has to end by itself. It also covers a
 // migration on a busy machine.
-const commandPatience = time.Minute
+var commandPatience = time.Minute
 
 var binary struct {
 	once sync.Once

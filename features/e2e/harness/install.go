@@ -66,6 +66,12 @@ func (in *Installation) Run(t testing.TB, args ...string) Result {
 	return Run(t, in.env, args...)
 }
 
+// Through is the installation as those see it who reach its database at another address.
+func (in *Installation) Through(url string) *Installation {
+	// The last of a variable's values counts.
+	return &Installation{URL: in.URL, env: append(slices.Clone(in.env), "DATABASE_URL="+url)}
+}
+
 // Must is Run for a command that has to succeed; it returns what was printed.
 func (in *Installation) Must(t testing.TB, args ...string) string {
 	t.Helper()

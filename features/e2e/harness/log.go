@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -18,6 +20,12 @@ type Event struct {
 	Stream        string
 	StreamVersion int64
 	Type          string
+	// Row is the position of the last event that was written with it: those of one
+	// decision have one.
+	Row int64
+	// Recorded is when it was written, Observed when it happened; Observed is zero where
+	// nobody said.
+	Recorded, Observed time.Time
 	// Worker is the process that wrote it.
 	Worker string
 	// Data is the event's JSON.
@@ -30,11 +38,11 @@ func (in *Installation) Events(t testing.TB) iter.Seq[Event] {
 	t.Helper()
 	return func(yield func(Event) bool) {
 		t.Helper()
-		in.query(t, "select position, events, stream, version, coalesce(meta::json->>'worker', ''), body from log_events order by shard, position", func(rows pgx.Rows) error {
+		in.query(t, "select position, events, stream, version, recorded_at, coalesce(meta::json->>'worker', ''), body from log_events order by shard, position", func(rows pgx.Rows) error {
 			var last Event // its numbers are the row's
 			var count int64
 			var body string
-			if err := rows.Scan(&last.Position, &count, &last.Stream, &last.StreamVersion, &last.Worker, &body); err != nil {
+			if err := rows.Scan(&last.Position, &count, &last.Stream, &last.StreamVersion, &last.Recorded, &last.Worker, &body); err != nil {
 				return err
 			}
 			lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
@@ -45,7 +53,14 @@ func (in *Installation) Events(t testing.TB) iter.Seq[Event] {
 				fields := strings.SplitN(line, " ", 4) // type version observed json
 				e, back := last, count-1-int64(i)
 				e.Position, e.StreamVersion = last.Position-back, last.StreamVersion-back
-				e.Type, e.Data = fields[0], fields[3]
+				e.Type, e.Data, e.Row = fields[0], fields[3], last.Position
+				micros, err := strconv.ParseInt(fields[2], 10, 64)
+				if err != nil {
+					return fmt.Errorf("the row at %d: %w", last.Position, err)
+				}
+				if micros != 0 {
+					e.Observed = time.UnixMicro(micros)
+				}
 				if !yield(e) {
 					return errStop
 				}
@@ -88,6 +103,12 @@ func (in *Installation) Spending(t testing.TB, tenant string) (held, settled int
 		return rows.Scan(&held, &settled)
 	})
 	return held, settled
+}
+
+// Query reads rows of the database; each scans one.
+func (in *Installation) Query(t testing.TB, sql string, each func(pgx.Rows) error) {
+	t.Helper()
+	in.query(t, sql, each)
 }
 
 func (in *Installation) query(t testing.TB, sql string, each func(pgx.Rows) error) {

@@ -7,7 +7,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
+
+// lastWords is how long a process that hangs may take to say where.
+const lastWords = 5 * time.Second
 
 // Process is a sluice that goes on until it is stopped.
 type Process struct {
@@ -74,6 +78,9 @@ func (p *Process) Stop(t testing.TB) {
 func (p *Process) WaitEnded(t testing.TB) {
 	t.Helper()
 	if !within(patience, p.isGone) {
+		// Its last words are where it hangs.
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+		within(lastWords, p.isGone)
 		p.Kill()
 		t.Fatalf("the process did not end:\n%s", p.stderr)
 	}

@@ -5,10 +5,21 @@ import (
 	"time"
 )
 
+// patience bounds every wait for something that has to happen, so that a test
+// that waits in vain says for what.
+var patience = 45 * time.Second
+
+// BePatient makes every wait of a test, and every command, as many times as long: for
+// one whose size somebody chose. It is not for tests that run beside others.
+func BePatient(t testing.TB, times int) {
+	t.Helper()
+	wait, command := patience, commandPatience
+	t.Cleanup(func() { patience, commandPatience = wait, command })
+	patience *= time.Duration(times)
+	commandPatience *= time.Duration(times)
+}
+
 const (
-	// patience bounds every wait for something that has to happen, so that a test
-	// that waits in vain says for what.
-	patience = 45 * time.Second
 	// askEvery is how often another process is asked whether it has happened.
 	askEvery = 10 * time.Millisecond
 )
