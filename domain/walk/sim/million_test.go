@@ -81,7 +81,7 @@ func newWeather(seed uint64) *weather {
 			{Scope: catalog.ScopeOrganization, Tokens: 150_000_000, Per: catalog.PerMinute},
 			{Scope: catalog.ScopeOrganization, Tokens: 1_000_000_000_000, Per: catalog.PerDay},
 			{Scope: catalog.ScopeOrganization, Requests: 90_000, Per: catalog.PerMinute},
-			{Scope: catalog.ScopeModel, Of: "other", Requests: 10_000, Per: catalog.PerMinute},
+			{Scope: catalog.ScopeModel, Of: "other", Requests: 1_000, Per: catalog.PerMinute},
 			{Scope: catalog.ScopeDeployment, LimitUSD: "400", Per: catalog.PerMinute},
 			{Scope: catalog.ScopeDeployment, Of: "d1", Requests: 5_000, Per: catalog.PerMinute, Enforcement: catalog.Observe},
 		},
