@@ -185,18 +185,22 @@ func TestVerifyFindsDrift_E4(t *testing.T) {
 	if err != nil || !report.OK() || report.Live.Rows < 4 {
 		t.Fatalf("a right view: %+v, %v", report, err)
 	}
-	for name, sabotage := range map[string]string{
-		"changed": "update tally set type = 'request_refused' where position = 1",
-		"missing": "delete from tally where position = 3",
-		"extra":   "insert into tally values (0, 1000, 'request_admitted')",
+	for name, c := range map[string]struct{ sabotage, key, is string }{
+		"changed": {"update tally set type = 'request_refused' where position = 1", "0/1", "row"},
+		"missing": {"delete from tally where position = 3", "0/3", "missing"},
+		"extra":   {"insert into tally values (0, 1000, 'request_admitted')", "0/1000", "surplus"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := pool.Exec(t.Context(), sabotage); err != nil {
+			if _, err := pool.Exec(t.Context(), c.sabotage); err != nil {
 				t.Fatal(err)
 			}
 			report, err := rebuilder.Verify(t.Context(), p, nil)
 			if err != nil || report.OK() {
 				t.Fatalf("%+v, %v", report, err)
+			}
+			want := []projections.RowDrift{{Table: "tally", Key: c.key, Is: c.is}}
+			if report.Drifted != 1 || !slices.Equal(report.Drifts, want) {
+				t.Errorf("names %+v, want %+v", report.Drifts, want)
 			}
 			if err := rebuilder.Rebuild(t.Context(), p, nil); err != nil {
 				t.Fatal(err)
@@ -210,5 +214,43 @@ func TestVerifyFindsDrift_E4(t *testing.T) {
 	err = pool.QueryRow(t.Context(), `select count(*) from pg_namespace where nspname like 'tally\_%'`).Scan(&shadows)
 	if err != nil || shadows != 0 {
 		t.Errorf("%d shadows left, %v", shadows, err)
+	}
+}
+
+// A report of rows that differ is bounded; its count is not.
+func TestVerifyNamesTheFirstRows(t *testing.T) {
+	_, pool := database(t, "tally")
+	log := projectiontest.NewLog(life(0)...)
+	p := &tally{name: "tally"}
+	start(t, projections.NewRunner(pool, log, quick, p))
+	eventually(t, pool, at("tally", 3))
+	if _, err := pool.Exec(t.Context(), "insert into tally select 1, n, '' from generate_series(1, 150) n"); err != nil {
+		t.Fatal(err)
+	}
+	report, err := projections.NewRebuilder(pool, log).Verify(t.Context(), p, nil)
+	if err != nil || report.Drifted != 150 || len(report.Drifts) != 100 {
+		t.Errorf("%d counted, %d named, %v", report.Drifted, len(report.Drifts), err)
+	}
+}
+
+// What live traffic adds while a view is verified is compared as well, or not at all:
+// it is never drift (E4).
+func TestVerifyBesideLiveTraffic_E4(t *testing.T) {
+	_, pool := database(t, "tally")
+	log := projectiontest.NewLog(life(0)...)
+	start(t, projections.NewRunner(pool, log, quick, &tally{name: "tally"}))
+	eventually(t, pool, at("tally", 3))
+	grown := 1
+	for range 5 {
+		growing := &tally{name: "tally", before: func(context.Context, []eventstore.Recorded) error {
+			log.Append(life(grown)...)
+			grown++
+			eventually(t, pool, at("tally", int64(grown)*3))
+			return nil
+		}}
+		report, err := projections.NewRebuilder(pool, log).Verify(t.Context(), growing, nil)
+		if err != nil || !report.OK() || report.Drifted != 0 {
+			t.Fatalf("%+v, %v", report, err)
+		}
 	}
 }

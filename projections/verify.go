@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,6 +15,9 @@ type Verification struct {
 	// Live and Rebuilt are digests of the two sets of tables.
 	Live    Digest `json:"live"`
 	Rebuilt Digest `json:"rebuilt"`
+	// Drifted is how many rows differ; Drifts names the first hundred.
+	Drifted int64      `json:"drifted,omitempty"`
+	Drifts  []RowDrift `json:"drifts,omitempty"`
 }
 
 // OK reports whether the two agree.
@@ -27,40 +29,119 @@ type Digest struct {
 	Sum  string `json:"sum"`
 }
 
-// Verify makes a view again up to where the live one stands and compares. It holds
-// nothing up: the live side is read in one snapshot. progress may be nil.
+// ErrReplaced says that a rebuild has put another view in place while one was verified.
+var ErrReplaced = errors.New("projections: the view was rebuilt meanwhile")
+
+// Verify makes a view again up to where the live one stands, compares, and names the
+// rows that differ. It holds nothing up: the two are compared in one snapshot, in which
+// the last events are folded as well. progress may be nil. The error is ErrBusy while
+// another process verifies the same view, a *VersionError for one that another release
+// made, and ErrReplaced.
 func (r *Rebuilder) Verify(ctx context.Context, p Projection, progress func(Progress)) (Verification, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
 	report := Verification{Projection: p.Name()}
-	events, err := r.Beside(ctx, p, AsLive, progress,
-		func(ctx context.Context, tx pgx.Tx) (err error) {
-			report.Live, err = digest(ctx, tx, p.Name())
+	v := newView(p, r.log, verify)
+	err := r.only(ctx, v, func(ctx context.Context) (err error) {
+		// Not resumed: it ends where the live view stands today.
+		if err := r.prepare(ctx, v, false); err != nil {
 			return err
-		},
-		func(ctx context.Context, tx pgx.Tx) (err error) {
-			report.Rebuilt, err = digest(ctx, tx, p.Name())
-			return err
+		}
+		defer func() { err = errors.Join(err, r.discard(ctx, v)) }()
+		var told int64
+		err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+			if told, err = foreseen(ctx, tx, p); err != nil {
+				return err
+			}
+			return r.foresee(ctx, tx, v, told)
 		})
-	report.Events = events
+		if err != nil {
+			return err
+		}
+		if err := r.follow(ctx, v, progress); err != nil {
+			return err
+		}
+		return r.compare(ctx, v, told, &report)
+	})
 	return report, err
+}
+
+// follow fills a shadow until the live view is less than one page ahead.
+func (r *Rebuilder) follow(ctx context.Context, v view, progress func(Progress)) error {
+	for {
+		to, err := r.livePositions(ctx, r.pool, v)
+		if err != nil {
+			return err
+		}
+		at, err := r.fill(ctx, v, to, progress)
+		if err != nil {
+			return err
+		}
+		now, err := r.livePositions(ctx, r.pool, v)
+		if err != nil || now.sum()-at.sum() <= pageEvents {
+			return err
+		}
+	}
+}
+
+// compare folds what the shadow lacks and compares the two, in one snapshot. Nothing of
+// it is kept: the shadow is thrown away anyway.
+func (r *Rebuilder) compare(ctx context.Context, v view, told int64, report *Verification) error {
+	tx, err := r.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	at, err := r.livePositions(ctx, tx, v)
+	if err != nil {
+		return err
+	}
+	now, err := foreseen(ctx, tx, v.Projection)
+	if err != nil {
+		return err
+	}
+	if now != told {
+		return ErrReplaced
+	}
+	if err := r.finish(ctx, tx, v, at); err != nil {
+		return err
+	}
+	report.Events = at.sum()
+	tables, err := tablesOf(ctx, tx, v.Name())
+	if err != nil {
+		return err
+	}
+	if report.Live, err = digest(ctx, tx, "public", tables); err != nil {
+		return err
+	}
+	if report.Rebuilt, err = digest(ctx, tx, v.schema(), tables); err != nil || report.OK() {
+		return err
+	}
+	report.Drifted, report.Drifts, err = rowDrifts(ctx, tx, v.schema(), tables)
+	return err
+}
+
+// foreseen is up to where the live view was told what stands later in the log.
+func foreseen(ctx context.Context, tx pgx.Tx, p Projection) (int64, error) {
+	f, ok := p.(Foreseeing)
+	if !ok {
+		return 0, nil
+	}
+	if err := searchPath(ctx, tx, "public"); err != nil {
+		return 0, err
+	}
+	return f.Foreseen(ctx, tx)
 }
 
 // Look reads a view's tables by their unqualified names.
 type Look func(ctx context.Context, tx pgx.Tx) error
 
-// Foresight is what a view that is made beside the live one is told (Foreseeing).
-type Foresight bool
-
-const (
-	// AsLive tells it what the live view was told: the two must be equal.
-	AsLive Foresight = false
-	// AsRebuilt tells it what a rebuild would be told now.
-	AsRebuilt Foresight = true
-)
-
-// Beside makes a view again beside the live one, up to the same position, lets the
-// caller look at both, and throws the new one away: a rebuild without its switch.
-// It returns how many events of the log the two were made from.
-func (r *Rebuilder) Beside(ctx context.Context, p Projection, told Foresight, progress func(Progress), asIs, rebuilt Look) (events int64, err error) {
+// Beside makes a view again beside the live one, up to the same position and told of
+// everything that a rebuild would be told now, lets the caller look at both, and throws
+// the new one away: a rebuild without its switch. It returns how many events of the log
+// the two were made from.
+func (r *Rebuilder) Beside(ctx context.Context, p Projection, progress func(Progress), asIs, rebuilt Look) (events int64, err error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -77,13 +158,8 @@ func (r *Rebuilder) Beside(ctx context.Context, p Projection, told Foresight, pr
 		}
 		var at positions
 		err = r.look(ctx, "public", func(ctx context.Context, tx pgx.Tx) error {
-			if at, err = r.livePositions(ctx, tx, p); err != nil {
+			if at, err = r.livePositions(ctx, tx, v); err != nil {
 				return err
-			}
-			if f, ok := p.(Foreseeing); ok && told == AsLive {
-				if newest, err = f.Foreseen(ctx, tx); err != nil {
-					return err
-				}
 			}
 			return asIs(ctx, tx)
 		})
@@ -116,9 +192,9 @@ func (r *Rebuilder) look(ctx context.Context, schema string, at Look) error {
 
 // livePositions reads the live view's checkpoints and refuses a view that another
 // version of the fold made: it would differ, and not by a fault.
-func (r *Rebuilder) livePositions(ctx context.Context, tx pgx.Tx, p Projection) (positions, error) {
-	rows, err := tx.Query(ctx, `
-		select shard, position, version from projection_checkpoints where name = $1 and target = 'live'`, p.Name())
+func (r *Rebuilder) livePositions(ctx context.Context, from querier, v view) (positions, error) {
+	rows, err := from.Query(ctx, `
+		select shard, position, version from public.projection_checkpoints where name = $1 and target = 'live'`, v.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -128,42 +204,8 @@ func (r *Rebuilder) livePositions(ctx context.Context, tx pgx.Tx, p Projection) 
 	var version int
 	_, err = pgx.ForEachRow(rows, []any{&shard, &position, &version}, func() error {
 		at[shard] = position
-		if version != p.Version() {
-			return &VersionError{Name: p.Name(), Have: version, Built: p.Version()}
-		}
-		return nil
+		return v.sameVersion(version)
 	})
 	return at, err
 }
 
-// digest sums a 64-bit hash of every row: order does not matter, one pass, no sort
-// and no string of the size of the table. It finds drift, which is not malice; the
-// log's own chain is for that (E9).
-func digest(ctx context.Context, tx pgx.Tx, name string) (Digest, error) {
-	rows, err := tx.Query(ctx, `select table_name from public.projection_tables where name = $1 order by table_name`, name)
-	if err != nil {
-		return Digest{}, err
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return Digest{}, err
-	}
-	// A row's text shows times in the session's zone.
-	if _, err := tx.Exec(ctx, `set local timezone = 'UTC'`); err != nil {
-		return Digest{}, err
-	}
-	var all Digest
-	for _, table := range tables {
-		var count int64
-		var sum string
-		err := tx.QueryRow(ctx, fmt.Sprintf(
-			`select count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)::text from %s t`,
-			pgx.Identifier{table}.Sanitize())).Scan(&count, &sum)
-		if err != nil {
-			return Digest{}, err
-		}
-		all.Rows += count
-		all.Sum += table + ":" + sum + " "
-	}
-	return all, nil
-}

@@ -127,6 +127,9 @@ func printVerified(w io.Writer, v verified) {
 	}
 	for _, one := range v.Views {
 		line(one.OK(), "%s: %d rows from %d events%s", one.Projection, one.Live.Rows, one.Events, remedy(one.OK(), one.Projection))
+		for _, d := range one.Drifts {
+			fmt.Fprintf(w, "        %s %s: %s\n", d.Table, d.Key, d.Is)
+		}
 	}
 	for _, bill := range v.ChangedBills {
 		line(false, "closed bill %s is not what was said when it was closed", bill)

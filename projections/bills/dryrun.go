@@ -31,7 +31,7 @@ type TenantDifference struct {
 // that would not notice. progress may be nil.
 func DryRun(ctx context.Context, r *projections.Rebuilder, progress func(projections.Progress)) (Difference, error) {
 	var before, after map[string]int64
-	events, err := r.Beside(ctx, Projection{}, projections.AsRebuilt, progress,
+	events, err := r.Beside(ctx, Projection{}, progress,
 		func(ctx context.Context, tx pgx.Tx) (err error) { before, err = charges(ctx, tx); return err },
 		func(ctx context.Context, tx pgx.Tx) (err error) { after, err = charges(ctx, tx); return err })
 	if err != nil {

@@ -140,14 +140,10 @@ func (k *Keeper) Verify(ctx context.Context, now time.Time, progress Progress) (
 			return report, err
 		}
 		report.Lives = append(report.Lives, lives)
-		c, err := k.store.CompareCounters(ctx, shard, budgets.Effects, counting(progress))
-		if err != nil {
-			return report, err
-		}
-		report.Counters = append(report.Counters, Counters{
-			Shard: shard, Events: c.Fold.Position, Counters: c.Fold.Counters,
-			Live: c.LiveDigest, Rebuilt: c.Fold.Digest, Drifts: c.Drifts,
-		})
+	}
+	var err error
+	if report.Counters, err = k.Counters(ctx, progress); err != nil {
+		return report, err
 	}
 	for _, p := range All() {
 		v, err := k.rebuild.Verify(ctx, p, progress)
@@ -156,9 +152,36 @@ func (k *Keeper) Verify(ctx context.Context, now time.Time, progress Progress) (
 		}
 		report.Views = append(report.Views, v)
 	}
-	var err error
 	report.ChangedBills, err = bills.Changed(ctx, k.pool)
 	return report, err
+}
+
+// Counters compares the budget counters of every shard with a fold of its log. progress
+// may be nil.
+func (k *Keeper) Counters(ctx context.Context, progress Progress) ([]Counters, error) {
+	var all []Counters
+	for _, shard := range k.shards {
+		c, err := k.store.CompareCounters(ctx, shard, budgets.Effects, counting(progress))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Counters{
+			Shard: shard, Events: c.Fold.Position, Counters: c.Fold.Counters,
+			Live: c.LiveDigest, Rebuilt: c.Fold.Digest, Drifts: c.Drifts,
+		})
+	}
+	return all, nil
+}
+
+// VerifyView compares one view with what the log makes of it. progress may be nil. The
+// error is an *UnknownError for a name that is none, or one of projections.Verify's.
+func (k *Keeper) VerifyView(ctx context.Context, name string, progress Progress) (projections.Verification, error) {
+	for _, p := range All() {
+		if p.Name() == name {
+			return k.rebuild.Verify(ctx, p, progress)
+		}
+	}
+	return projections.Verification{}, &UnknownError{Name: name}
 }
 
 func counting(progress Progress) func(done, total int64) { return named(progress, Budgets) }
