@@ -59,6 +59,12 @@ func TestHotReadsUseIndexesAndPrune_E7(t *testing.T) {
 			[]string{"Seq Scan", "Sort  (", "log_events_config", "log_events_default"},
 		},
 		{
+			"kind", sqlKind,
+			[]any{stateBorn, "reconciliation/", "reconciliation0", 20, 100},
+			[]string{"log_events_state_born_stream_expr_idx", "stream = ANY", "stream < 'reconciliation0'"},
+			[]string{"Seq Scan", "log_events_config", month, "log_events_default"},
+		},
+		{
 			"versions", sqlVersions,
 			[]any{[]time.Time{born}, []string{newRequest()}},
 			[]string{month + "_born_stream_expr_idx", "never executed"},
