@@ -31,6 +31,7 @@ var families = []struct{ dir, title, stream string }{
 	{"domain/circuit", "A circuit", "`circuit/<kind>/<hash>`"},
 	{"domain/idempotency", "An idempotency key", "`idempotency/<tenant>/<hash>`"},
 	{"domain/billing", "A bill", "`bill/<tenant>/<month>`"},
+	{"domain/reconciliation", "A reconciliation", "`reconciliation/<UUIDv7>`"},
 	{"domain/worker", "A worker", "`worker/<id>`"},
 	{"domain/catalog", "Configuration", "the stream that each event names below"},
 }

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write missing golden files")
 
 // samples holds one event of every type, with every field filled by hand.
-var samples = slices.Concat(requestSamples, catalogSamples, workerSamples, idempotencySamples, circuitSamples, billingSamples)
+var samples = slices.Concat(requestSamples, catalogSamples, workerSamples, idempotencySamples, circuitSamples, billingSamples, reconciliationSamples)
 
 func goldenFile(name string, version int) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s.v%d.json", name, version))

@@ -71,7 +71,7 @@ var (
 )
 
 func init() {
-	for _, d := range slices.Concat(requestEvents, catalogEvents, workerEvents, circuitEvents, idempotencyEvents, billEvents) {
+	for _, d := range slices.Concat(requestEvents, catalogEvents, workerEvents, circuitEvents, idempotencyEvents, billEvents, reconciliationEvents) {
 		if _, twice := byName[d.name]; twice {
 			panic("event: name registered twice: " + d.name)
 		}
