@@ -208,4 +208,3 @@ func (r *Rebuilder) livePositions(ctx context.Context, from querier, v view) (po
 	})
 	return at, err
 }
-

@@ -27,7 +27,7 @@ const (
 
 // Newest implements projections.Foreseeing.
 func (Projection) Newest(ctx context.Context, log projections.Log) (int64, error) {
-	all, err := corrections(ctx, log, math.MaxInt64)
+	all, err := Corrections(ctx, log, math.MaxInt64)
 	if len(all) == 0 {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (Projection) Newest(ctx context.Context, log projections.Log) (int64, error
 // Foresee implements projections.Foreseeing: the corrections of the log become the
 // view's.
 func (Projection) Foresee(ctx context.Context, tx pgx.Tx, log projections.Log, upTo int64) error {
-	all, err := corrections(ctx, log, upTo)
+	all, err := Corrections(ctx, log, upTo)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (Projection) Foreseen(ctx context.Context, tx pgx.Tx) (upTo int64, err erro
 
 var _ projections.Foreseeing = Projection{}
 
-// corrections reads the price corrections of the log up to a position, in order.
-func corrections(ctx context.Context, log projections.Log, upTo int64) ([]billing.Correction, error) {
+// Corrections reads the price corrections of the log up to a position, in order.
+func Corrections(ctx context.Context, log projections.Log, upTo int64) ([]billing.Correction, error) {
 	var all []billing.Correction
 	for after := int64(0); ; {
 		page, err := log.ReadConfig(ctx, configShard, after, configPage)
