@@ -4,6 +4,9 @@ package configtest
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -92,4 +95,32 @@ func (l *Log) AppendAll(_ context.Context, appends []eventstore.Append) ([]event
 		}
 	}
 	return make([]eventstore.Result, len(appends)), nil
+}
+
+// Append writes one decision.
+func (l *Log) Append(ctx context.Context, a eventstore.Append) (eventstore.Result, error) {
+	results, err := l.AppendAll(ctx, []eventstore.Append{a})
+	if err != nil {
+		return eventstore.Result{}, err
+	}
+	return results[0], nil
+}
+
+// ReadKind returns the newest streams of a kind, as the event store does.
+func (l *Log) ReadKind(_ context.Context, kind, before string, limit int) ([]eventstore.Recorded, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := map[string][]eventstore.Recorded{}
+	for _, e := range l.Events {
+		if strings.HasPrefix(e.Stream, kind+"/") && (before == "" || e.Stream < before) {
+			of[e.Stream] = append(of[e.Stream], e)
+		}
+	}
+	names := slices.Sorted(maps.Keys(of))
+	slices.Reverse(names)
+	var found []eventstore.Recorded
+	for _, name := range names[:min(limit, len(names))] {
+		found = append(found, of[name]...)
+	}
+	return found, nil
 }
