@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/sluice-gateway/sluice/domain/reconciliation"
 )
 
 // scrapeTimeout bounds what a scrape asks the database.
@@ -29,7 +31,7 @@ func (w *worker) metrics() *prometheus.Registry {
 		gauge("sluice_catalog_age_seconds", "Time since the catalog was last read to its end.", func() float64 { return w.catalog.Status().Age.Seconds() }),
 		gauge("sluice_catalog_refresh_failed", "1 while the last refresh of the catalog failed.", func() float64 { return truth(w.catalog.Status().Err != nil) }),
 		gauge("sluice_ready", "1 while the worker asks for traffic.", func() float64 { return truth(len(w.problems(context.Background())) == 0) }),
-		lag{w}, hookTotals{w},
+		lag{w}, hookTotals{w}, reconciled{w},
 	)
 	return registry
 }
@@ -79,5 +81,50 @@ func (l lag) Collect(ch chan<- prometheus.Metric) {
 	for name, events := range behind {
 		ch <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(events), name)
 		ch <- prometheus.MustNewConstMetric(stalledDesc, prometheus.GaugeValue, truth(stalled[name]), name)
+	}
+}
+
+// reconciled tells what the newest reconciliations found (R7). Drift does not make a worker
+// unready: it serves as well as before, and another would serve no better.
+type reconciled struct{ w *worker }
+
+var (
+	reconciledResultDesc = prometheus.NewDesc("sluice_reconciliation_result",
+		"1 for the newest result of a check: passed, drift or timed_out.", []string{"check", "result"}, nil)
+	reconciledAgeDesc = prometheus.NewDesc("sluice_reconciliation_age_seconds",
+		"Time since the newest result of a check.", []string{"check"}, nil)
+	reconciledDriftDesc = prometheus.NewDesc("sluice_reconciliation_drifted",
+		"What differed from the log in the newest result of a check.", []string{"check"}, nil)
+	reconciledStalledDesc = prometheus.NewDesc("sluice_reconciliation_stalled",
+		"1 while the newest reconciliation has no end and makes no progress.", nil, nil)
+)
+
+// Describe is prometheus.Collector's.
+func (reconciled) Describe(ch chan<- *prometheus.Desc) {
+	ch <- reconciledResultDesc
+	ch <- reconciledAgeDesc
+	ch <- reconciledDriftDesc
+	ch <- reconciledStalledDesc
+}
+
+// Collect reads the log: every worker tells the same. It says nothing while the database
+// is away, and nothing about a check that has no result of late: neither is a pass.
+func (r reconciled) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	health, err := r.w.reconciler.Health(ctx)
+	if err != nil {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(reconciledStalledDesc, truth(health.Stalled))
+	for check, done := range health.Checks {
+		for _, result := range reconciliation.Results() {
+			gauge(reconciledResultDesc, truth(done.Result == result), string(check), string(result))
+		}
+		gauge(reconciledAgeDesc, time.Since(done.At).Seconds(), string(check))
+		gauge(reconciledDriftDesc, float64(done.Drifted), string(check))
 	}
 }

@@ -39,7 +39,7 @@ func newRoot() *cobra.Command {
 		newServe(), newDev(), newMigrate(),
 		newApply(), newExport(), newHistory(), newRevert(), newKeys(), newCredentials(),
 		newPrices(), newBills(), newEquivalence(),
-		newRebuild(), newVerify(), newTrail(), newExplain(),
+		newRebuild(), newVerify(), newReconcile(), newTrail(), newExplain(),
 		newFakeProvider(), newDoctor(), newVersion(),
 	)
 	return root

@@ -53,7 +53,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	want := "apply bills credentials dev doctor equivalence explain export fakeprovider history keys migrate prices rebuild revert serve trail verify version"
+	want := "apply bills credentials dev doctor equivalence explain export fakeprovider history keys migrate prices rebuild reconcile revert serve trail verify version"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -81,6 +81,10 @@ func TestBadUsageExits2(t *testing.T) {
 		{"trail", "arg"},
 		{"trail xyz", "x-request-id"},
 		{"verify --head 0:zero:ff", "shard:position:hash"},
+		{"reconcile --checks horoscopes", "counters"},
+		{"reconcile --time-budget 1ms", "between 1s and 24h"},
+		{"reconcile --time-budget soon", "--time-budget"},
+		{"reconcile bills", "unknown command"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			refused(t, exitUsage, c.says, strings.Fields(c.line)...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"sync/atomic"
@@ -27,6 +28,7 @@ import (
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
 	"github.com/sluice-gateway/sluice/adapters/network"
 	"github.com/sluice-gateway/sluice/adapters/provider"
+	"github.com/sluice-gateway/sluice/adapters/reconciler"
 	"github.com/sluice-gateway/sluice/adapters/secrets"
 	"github.com/sluice-gateway/sluice/adapters/tokens"
 	"github.com/sluice-gateway/sluice/adapters/webhooks"
@@ -88,6 +90,9 @@ type worker struct {
 	probe       *probe
 	holds       *holds.Reconciler
 	hooks       *webhooks.Deliverer
+	// reconciler compares everything with the log, over connections of its own.
+	reconciler     *reconciler.Reconciler
+	reconcilerPool *pgxpool.Pool
 	// operators is the admin API.
 	operators *adminapi.API
 
@@ -141,6 +146,9 @@ func (w *worker) openLog(ctx context.Context, db database) (err error) {
 	if w.pool, err = db.openPool(ctx, poolConns); err != nil {
 		return err
 	}
+	if err = w.openReconciler(ctx, db); err != nil {
+		return err
+	}
 	if w.secret, err = secrets.Installation(ctx, w.pool); err != nil {
 		return err
 	}
@@ -152,6 +160,21 @@ func (w *worker) openLog(ctx context.Context, db database) (err error) {
 	w.vault = &secrets.Vault{DB: w.pool, Masters: masters}
 	w.credentials = secrets.NewSource(w.vault, w.catalog.Current, time.Now)
 	return w.catalog.Refresh(ctx)
+}
+
+// openReconciler prepares what compares everything with the log (R7).
+func (w *worker) openReconciler(ctx context.Context, db database) error {
+	every, budget, err := reconcileSettings(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if w.reconcilerPool, err = db.openPool(ctx, reconcilerConns); err != nil {
+		return err
+	}
+	c := reconcilerOn(w.reconcilerPool, w.store)
+	c.Worker, c.Every, c.TimeBudget, c.Jitter, c.Logger = w.id, every, budget, mathrand.Float64, w.logger
+	w.reconciler = reconciler.New(c)
+	return nil
 }
 
 // wire joins the pieces. It does no I/O and cannot fail.
@@ -189,8 +212,9 @@ func (w *worker) wire(db database) {
 	w.operators = adminapi.New(adminapi.Config{
 		Log: w.store, Catalog: w.catalog, Bootstrap: os.Getenv("SLUICE_ADMIN_KEY"), Worker: w.id,
 		Vault: w.vault, Holds: w.credentials.Holds, Refuses: w.calls.Refuses, Circuits: w.health, Requests: w.pool, Deliveries: w.pool, Projections: w.runner,
-		Rebuild: views.NewKeeper(w.pool, w.store).Rebuild,
-		Now:     time.Now, Random: rand.Reader, Logger: w.logger,
+		Rebuild:         views.NewKeeper(w.pool, w.store).Rebuild,
+		Reconciliations: w.reconciler,
+		Now:             time.Now, Random: rand.Reader, Logger: w.logger,
 	})
 	w.admin = edge.New(edge.Config{Listener: w.adminListener, OnError: adminapi.EdgeError, Logger: w.logger})
 	w.operators.Register(w.admin)
@@ -218,7 +242,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	for _, piece := range []func(context.Context){
 		func(ctx context.Context) { bus.Feed(ctx, w.store, w.bus, w.logger) },
 		w.news.run, w.runner.Run, w.health.Run, w.probe.run, w.operators.Run, w.holds.Run,
-		w.hooks.Run, w.hooks.Keep,
+		w.hooks.Run, w.hooks.Keep, w.reconciler.Run,
 	} {
 		pieces.Go(func() error { piece(background); return nil })
 	}
@@ -270,8 +294,10 @@ func (w *worker) close() error {
 	if w.calls != nil {
 		w.calls.Close()
 	}
-	if w.pool != nil {
-		w.pool.Close()
+	for _, pool := range []*pgxpool.Pool{w.pool, w.reconcilerPool} {
+		if pool != nil {
+			pool.Close()
+		}
 	}
 	if w.store != nil {
 		errs = append(errs, closeStore(w.store))

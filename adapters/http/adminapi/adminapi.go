@@ -64,10 +64,11 @@ type Config struct {
 		Status(ctx context.Context) ([]projections.Status, error)
 	}
 	// Rebuild makes a read model again (views.Keeper).
-	Rebuild func(ctx context.Context, name string, progress func(projections.Progress)) error
-	Now     func() time.Time
-	Random  io.Reader
-	Logger  *slog.Logger
+	Rebuild         func(ctx context.Context, name string, progress func(projections.Progress)) error
+	Reconciliations Reconciliations
+	Now             func() time.Time
+	Random          io.Reader
+	Logger          *slog.Logger
 }
 
 // API answers the admin paths. It is safe for concurrent use. Run has to run for
@@ -141,6 +142,9 @@ func (a *API) routes() []route {
 		route{http.MethodGet, "/events", a.listEvents},
 		route{http.MethodGet, "/projections", a.getProjections},
 		route{http.MethodPost, "/projections/{name}/rebuild", a.startRebuild},
+		route{http.MethodGet, "/reconciliations", a.listReconciliations},
+		route{http.MethodPost, "/reconciliations", a.startReconciliation},
+		route{http.MethodGet, "/reconciliations/{id}", a.getReconciliation},
 	)
 }
 

@@ -22,6 +22,7 @@ const (
 	codeConflict         = "revision_conflict"
 	codeRevisionRequired = "revision_required"
 	codeBusy             = "rebuild_running"
+	codeReconciling      = "reconciliation_running"
 	codeTooLarge         = "request_too_large"
 	codeUnavailable      = "gateway_unavailable"
 )

@@ -17,12 +17,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sluice-gateway/sluice/adapters/config"
 	"github.com/sluice-gateway/sluice/adapters/config/configtest"
 	"github.com/sluice-gateway/sluice/adapters/health"
 	"github.com/sluice-gateway/sluice/adapters/http/adminapi"
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
+	"github.com/sluice-gateway/sluice/adapters/reconciler"
+	"github.com/sluice-gateway/sluice/adapters/reconciler/reconcilertest"
 	"github.com/sluice-gateway/sluice/domain/catalog"
+	"github.com/sluice-gateway/sluice/domain/reconciliation"
 	"github.com/sluice-gateway/sluice/eventstore"
 	"github.com/sluice-gateway/sluice/projections"
 	live "github.com/sluice-gateway/sluice/projections/catalog"
@@ -41,6 +46,10 @@ type Server struct {
 	Refused map[string]bool
 	// Rebuild stands in for the rebuild of a read model; it does nothing by default.
 	Rebuild func(ctx context.Context, name string, progress func(projections.Progress)) error
+	// Look stands in for the checks of a reconciliation; it finds nothing by default.
+	Look reconciler.Look
+	// Leads is what other workers would share.
+	Leads *reconcilertest.Leads
 
 	base   string
 	client *http.Client
@@ -61,7 +70,18 @@ func Start() (*Server, error) {
 		client: &http.Client{Transport: &http.Transport{}}, stop: stop,
 		Held:    func(string, string) bool { return true },
 		Rebuild: func(context.Context, string, func(projections.Progress)) error { return nil },
+		Look: func(context.Context, reconciliation.Check, func(int64, int64)) (reconciliation.Finding, error) {
+			return reconciliation.Finding{}, nil
+		},
+		Leads: &reconcilertest.Leads{},
 	}
+	runs := reconciler.New(reconciler.Config{
+		Log: log, Leads: s.Leads, Worker: "w1", Now: time.Now, NewID: func() uuid.UUID { return uuid.Must(uuid.NewV7()) },
+		Look: func(ctx context.Context, check reconciliation.Check, progress func(int64, int64)) (reconciliation.Finding, error) {
+			return s.Look(ctx, check, progress)
+		},
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	api := adminapi.New(adminapi.Config{
 		Log: log, Catalog: s.Catalog, Bootstrap: Bootstrap, Worker: "w1",
 		Holds:    func(p *catalog.Provider, keyID string) bool { return s.Held(p.ID, keyID) },
@@ -70,12 +90,14 @@ func Start() (*Server, error) {
 		Rebuild: func(ctx context.Context, name string, progress func(projections.Progress)) error {
 			return s.Rebuild(ctx, name, progress)
 		},
-		Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
+		Reconciliations: runs,
+		Now:             time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	server := edge.New(edge.Config{Listener: listener, OnError: adminapi.EdgeError})
 	api.Register(server)
 	s.ended.Go(func() { _ = server.Serve(ctx) })
 	s.ended.Go(func() { api.Run(ctx) })
+	s.ended.Go(func() { runs.Run(ctx) })
 	return s, s.Catalog.Refresh(ctx)
 }
 
