@@ -78,7 +78,7 @@ func registerConfigurationSteps(sc *godog.ScenarioContext) {
 	sc.Step(`^the weight of "([^"]*)" is (\S+)$`, func(tenant string, want float64) error {
 		return same("weight", want, s.server.Catalog.Current().Weight(tenant))
 	})
-	sc.Step(`^the snapshot is stored$`, func() { s.stored = s.server.Catalog.Current().Document() })
+	sc.Step(`^the snapshot is stored$`, s.store)
 	sc.Step(`^the log cannot be read$`, func() error {
 		s.server.Log.Away(errors.New("the database is away"))
 		if s.server.Catalog.Refresh(context.Background()) == nil {
@@ -255,6 +255,13 @@ func (s *configurationScene) storedIsRead() error {
 		return err
 	}
 	return same("models", "2", strconv.Itoa(len(o.Models)))
+}
+
+// store keeps what the worker publishes, and the id that it has.
+func (s *configurationScene) store() error {
+	a, err := s.server.Do(adminapitest.Ask{Method: "GET", Path: "/snapshot/document"})
+	s.stored = a.Body
+	return errors.Join(err, same("id", `"`+s.before+`"`, a.ETag), same("hash", s.before, catalog.DocumentID(a.Body)))
 }
 
 // olderSnapshot is a published document with what today's encoder would not write: white

@@ -135,6 +135,7 @@ func (a *API) routes() []route {
 		route{http.MethodGet, "/deployments/{id}/price-corrections", a.listCorrections},
 		route{http.MethodPost, "/deployments/{id}/price-corrections", a.correctPrice},
 		route{http.MethodGet, "/snapshot", a.getSnapshot},
+		route{http.MethodGet, "/snapshot/document", a.getSnapshotDocument},
 		route{http.MethodGet, "/circuits", a.getCircuits},
 		route{http.MethodGet, "/requests", a.listRequests},
 		route{http.MethodGet, "/requests/{id}", a.getRequest},

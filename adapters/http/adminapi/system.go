@@ -68,6 +68,19 @@ func (a *API) getSnapshot(context.Context, *call) *edge.Reply {
 	return reply
 }
 
+// getSnapshotDocument is the snapshot as it is published: the very bytes that its id is
+// the hash of. Who keeps them can have them read by any later release (C16).
+func (a *API) getSnapshotDocument(context.Context, *call) *edge.Reply {
+	snapshot := a.Catalog.Current()
+	if snapshot == nil {
+		return unavailable("The configuration has not been read yet.").reply()
+	}
+	return &edge.Reply{
+		Status: http.StatusOK, Body: snapshot.Document(),
+		Header: http.Header{"Content-Type": {"application/json"}, "Etag": {`"` + snapshot.ID + `"`}},
+	}
+}
+
 func (a *API) getCircuits(context.Context, *call) *edge.Reply {
 	return document(http.StatusOK, map[string]any{"circuits": a.Circuits.Open(a.Now())})
 }
