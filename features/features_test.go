@@ -35,6 +35,7 @@ func TestFeatures(t *testing.T) {
 			registerServingSteps(sc)
 			registerWorkersSteps(sc, t)
 			registerBillSteps(sc, t)
+			registerPromotionSteps(sc)
 		},
 		// Strict: a step that nobody wrote fails.
 		Options: &godog.Options{Format: "pretty", Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true},

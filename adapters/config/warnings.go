@@ -48,7 +48,6 @@ func (l Loader) warnings(o catalog.Objects, line func(path string) int) []Warnin
 		w.when(t.Tier != "", at+".tier", "tenants.tier"+stored)
 		w.when(t.SurchargeFallback && !offered, at+".surcharge_fallback",
 			"tenants.surcharge_fallback has no effect: no model offers a surcharge")
-		w.when(len(t.Promotions) > 0, at+".promotions", "tenants.promotions"+stored)
 		w.refusedWebhooks(at+".webhooks", t.Webhooks, l.RefusesWebhook)
 	}
 	return w.sorted()

@@ -30,6 +30,13 @@ type refusal struct {
 	written bool
 }
 
+// again reports whether the same route is reserved once more: it keeps what its circuit
+// let pass.
+func (r *refusal) again(c *walk.Call) bool {
+	next := r.move.Call
+	return next != nil && next.Rung.Index == c.Rung.Index && next.Key == c.Key
+}
+
 // append is one try at a reservation, with or without the claim of a key.
 func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (refused *refusal, err error) {
 	now := w.g.Now()

@@ -104,22 +104,23 @@ func (w *walker) walkRequest(in Incoming, req *dialect.Request, plan catalog.Pla
 		deadline = min(deadline, d)
 	}
 	var budgets []catalog.Budget
+	var promotions []catalog.Promotion
 	if t, ok := in.Snapshot.Tenant(in.Key.Tenant); ok {
-		budgets = t.Budgets
+		budgets, promotions = t.Budgets, t.Promotions
 	}
 	return walk.Request{
 		Admitted: request.RequestAdmitted{
 			Tenant: in.Key.Tenant, Key: in.Key.ID, Team: in.Key.Team, Identity: in.Key.Identity, Dialect: string(req.Dialect), RequestedModel: req.Model,
 			CanonicalModel: plan.CanonicalModel, Class: plan.Class, Priority: string(w.priority(plan)), Stream: req.Stream, Snapshot: in.Snapshot.ID,
 			DeadlineMS: deadline.Milliseconds(), MaxAttempts: maxAttempts(in, plan),
-			Fallback:        string(in.Controls.Fallback),
+			Fallback: string(in.Controls.Fallback), FreeOnly: plan.FreeOnly,
 			Estimate:        request.Estimate{InputTokens: tokens.InputTokens, MaxOutputTokens: plannedOutput(req, plan)},
 			ClientRequestID: in.Controls.ClientRequestID, ClientRetry: in.Controls.ClientRetry,
 		},
 		FloorTokens: tokens.FloorTokens, OutputTokens: req.MaxOutputTokens, Choices: req.Choices, Media: mediaOf(req), Needs: req.Needs,
 		Sealed: req.Sealed, Issuer: w.g.issuers.of(w.caller(), req.Seal), Unsayable: req.Unsayable(),
 		Fallback: in.Controls.Fallback, Stream: req.Stream, Mode: modeOf(req),
-		Deadline: in.At.Add(deadline), Budgets: budgets, Hold: in.Controls.Hold,
+		Deadline: in.At.Add(deadline), Budgets: budgets, Promotions: promotions, Hold: in.Controls.Hold,
 		Conversation: w.conversation(req),
 	}
 }

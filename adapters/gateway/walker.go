@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sluice-gateway/sluice/adapters/apierror"
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/request"
@@ -62,7 +64,7 @@ func (w *walker) run(ctx context.Context) *Outcome {
 // or the outcome when the answer has begun.
 func (w *walker) call(ctx context.Context, move walk.Move) (walk.Move, *Outcome) {
 	refused, err := w.reserve(ctx, move)
-	if err != nil || refused != nil {
+	if err != nil || refused != nil && !refused.again(move.Call) {
 		// Nobody is called: a probe that the claim took goes back, or an organization
 		// without budget could keep a recovered route shut (H1).
 		w.g.Health.Observe(&move.Call.Rung, move.Call.Key, w.caller(), &failure.Failure{Class: failure.QuotaExceeded}, w.g.Now())
@@ -175,7 +177,7 @@ func (w *walker) errorOf(a walk.Answer) *apierror.Error {
 		// Nobody was called: the circuits say that coming back later may help.
 		e.Status = http.StatusServiceUnavailable
 	}
-	e.Message = lacking(a)
+	e.Message = cmp.Or(lacking(a), notFree(a.Refusal))
 	for _, s := range a.Attempts {
 		e.Attempts = append(e.Attempts, apierror.Attempt{
 			Provider: s.Provider, Model: s.Model, Failure: string(s.Failure), Status: s.Status,
@@ -189,6 +191,18 @@ func (w *walker) errorOf(a walk.Answer) *apierror.Error {
 		e.ResetsAt, _ = time.Parse(time.RFC3339, r.Resets)
 	}
 	return e
+}
+
+// notFree says why a request that may only be free was not served (M10).
+func notFree(r *request.Refusal) string {
+	switch {
+	case r == nil || r.Scope != budget.ScopePromotion:
+		return ""
+	case r.Limit == 0:
+		return "No promotion makes this model free of charge now."
+	}
+	return "The promotion's free allowance does not cover the longest answer that this request may get. " +
+		"Ask for less output, come back when the allowance is renewed, or ask for the model under its plain name."
 }
 
 // lacking says what every route lacks, where that is the reason of a refusal; empty

@@ -58,9 +58,14 @@ func Reprice(s request.AttemptSettled, rates money.Prices) request.Amounts {
 	if s.Basis == usage.BasisUnknown || !rates.Known() {
 		return s.Amounts
 	}
-	list, _, err := rates.CostOf(s.Usage)
+	split, err := rates.Split(s.Usage, s.Promotion.Frees())
 	if err != nil {
 		return s.Amounts
+	}
+	list := split.List
+	if s.Promotion != nil && !s.Waived {
+		// What was free stays free, of the parts that it was free of (M10).
+		return request.Amounts{List: list, Charge: split.Charge, ProviderCost: list, Subsidy: split.Subsidy}
 	}
 	if s.List == 0 {
 		// Priced at nothing before, which has no shares.

@@ -26,6 +26,8 @@ var rates = money.Prices{Input: price("0.002"), Output: price("0.010")}
 
 var u = usage.Usage{Input: usage.Of(100), Output: usage.Of(10)} // 300 nano-USD
 
+var freeInput = &request.Gift{ID: "launch", Free: money.Free{Input: true}}
+
 // A correction changes what an attempt cost and not who bears it (M15, M7).
 func TestReprice_M15_M7(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -80,6 +82,18 @@ func TestReprice_M15_M7(t *testing.T) {
 		},
 		"what served nobody has no surcharge (M12)": {
 			request.AttemptSettled{SurchargePercent: price("10"), Waived: true, Amounts: request.Amounts{List: 100, ProviderCost: 100}},
+			request.Amounts{List: 300, ProviderCost: 300},
+		},
+		"what a promotion paid stays free, part by part (M10)": {
+			request.AttemptSettled{Promotion: freeInput, Amounts: request.Amounts{List: 100, Charge: 60, ProviderCost: 100, Subsidy: 40}},
+			request.Amounts{List: 300, Charge: 100, ProviderCost: 300, Subsidy: 200},
+		},
+		"also where the price was zero (M10)": {
+			request.AttemptSettled{Promotion: freeInput},
+			request.Amounts{List: 300, Charge: 100, ProviderCost: 300, Subsidy: 200},
+		},
+		"nobody is charged for what served nobody, promotion or not (M5)": {
+			request.AttemptSettled{Promotion: freeInput, Waived: true, Amounts: request.Amounts{List: 100, ProviderCost: 100}},
 			request.Amounts{List: 300, ProviderCost: 300},
 		},
 	} {

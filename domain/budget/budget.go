@@ -49,6 +49,9 @@ type Check struct {
 	// held belong to no day, so that they count across midnight (R2).
 	HeldKey Key
 	Unit    catalog.Unit
+	// Whole says that tokens are counted whole and must fit, as money must: those that
+	// are given away (M10).
+	Whole bool
 	// Limit is in whole units: nano-USD, requests, tokens.
 	Limit int64
 	// Ask is what would be taken: nano-USD or requests. Tokens ask for nothing: their
@@ -97,7 +100,7 @@ func (c *Check) used(counters map[Key]Counter) int64 {
 	if c.HeldKey != "" {
 		used += counters[c.HeldKey].Held
 	}
-	if c.Unit == catalog.Tokens {
+	if c.Unit == catalog.Tokens && !c.Whole {
 		return wholeTokens(used)
 	}
 	return used
@@ -106,7 +109,7 @@ func (c *Check) used(counters map[Key]Counter) int64 {
 // refuses tells whether the limit stops the attempt: money and requests must fit,
 // tokens must have been left before it (R1, R4, M16).
 func (c *Check) refuses(used int64) bool {
-	if c.Unit == catalog.Tokens {
+	if c.Unit == catalog.Tokens && !c.Whole {
 		return used >= c.Limit
 	}
 	// Written as a subtraction so that a limit near the top of int64 cannot overflow

@@ -89,6 +89,9 @@ func (s Subject) under(b *catalog.Budget) []string {
 	return held
 }
 
+// ScopePromotion refuses what a promotion would have given away (M10).
+const ScopePromotion = "promotion"
+
 // limitKeys begins the keys of all counters of limits.
 const limitKeys = "org/"
 
@@ -131,11 +134,11 @@ func windowName(unit catalog.Unit, per catalog.Period, now time.Time) (name stri
 	if unit != catalog.USD && (per == catalog.PerMinute || per == catalog.PerHour) {
 		return trailing[1:], time.Time{}
 	}
-	return calendarWindow(per, now)
+	return CalendarWindow(per, now)
 }
 
-// calendarWindow names the UTC window that holds now, and when the next one starts.
-func calendarWindow(per catalog.Period, now time.Time) (name string, resets time.Time) {
+// CalendarWindow names the UTC window that holds now, and when the next one starts.
+func CalendarWindow(per catalog.Period, now time.Time) (name string, resets time.Time) {
 	now = now.UTC()
 	y, m, d := now.Date()
 	switch per {
@@ -228,9 +231,10 @@ func AskAtLeast(checks []Check, limits []Limit, ask int64) []Check {
 }
 
 // MovesOn reports whether the exhaustion of a scope concerns one route only, so that
-// the walk goes on (M13). Any other scope stops it.
+// the walk goes on (M13), or a promotion only, without which it may (M10). Any other
+// scope stops it.
 func MovesOn(scope string) bool {
-	return scope == catalog.ScopeDeployment || scope == catalog.ScopePool
+	return scope == catalog.ScopeDeployment || scope == catalog.ScopePool || scope == ScopePromotion
 }
 
 // UnitName is the unit of the check's amounts: money is counted in nano-USD.
@@ -258,6 +262,6 @@ func (c *Check) Window(now time.Time) string {
 	if w.Length == time.Hour {
 		per = catalog.PerHour
 	}
-	name, _ := calendarWindow(per, now)
+	name, _ := CalendarWindow(per, now)
 	return name
 }

@@ -55,7 +55,7 @@ func (s *Snapshot) Visible(key *Key) []ModelInfo {
 	for _, name := range set(key.Models) {
 		if i, ok := slices.BinarySearchFunc(s.infos, name, func(m ModelInfo, slug string) int { return strings.Compare(m.Slug, slug) }); ok {
 			list = append(list, s.infos[i])
-		} else if names.rules[name] != nil || names.aliases[name] != nil {
+		} else if names.rules[name] != nil || names.aliases[name] != nil || s.leadsFree(key.Tenant, name) {
 			list = append(list, ModelInfo{Slug: name, Since: key.CreatedAt})
 		}
 	}

@@ -184,3 +184,29 @@ type TenantPromotion struct {
 }
 
 func promotionStream(tenant, id string) string { return "promotion/" + tenant + "/" + id }
+
+// DearestRate is the highest ordinary price of input, or of output, of some models on
+// the operator's account, in USD per million tokens; nil where none is known.
+func (s *Snapshot) DearestRate(models []string, output bool) *decimal.Decimal {
+	var dearest *decimal.Decimal
+	for _, slug := range models {
+		m := s.models[slug]
+		if m == nil {
+			continue
+		}
+		for _, r := range m.Chain {
+			d := s.deployments[r.Deployment]
+			if d == nil {
+				continue
+			}
+			rate := d.Prices.Input
+			if output {
+				rate = d.Prices.Output
+			}
+			if rate != nil && (dearest == nil || rate.GreaterThan(*dearest)) {
+				dearest = rate
+			}
+		}
+	}
+	return dearest
+}

@@ -38,7 +38,9 @@ type Plan struct {
 	Class string
 	// CanonicalModel is the slug of the model the name stands for.
 	CanonicalModel string
-	Stages         []Stage
+	// FreeOnly is set where the name asks for what is free of charge (M10).
+	FreeOnly bool
+	Stages   []Stage
 }
 
 // Stage is one uninterrupted run of rungs of one model. A model whose chain holds
@@ -103,6 +105,9 @@ func (s *Snapshot) Resolve(ask Ask) (Plan, error) {
 	tenant := s.names[ask.Tenant]
 	if tenant == nil {
 		return Plan{}, &NotFoundError{Name: ask.Name}
+	}
+	if base, free := s.asksFree(ask, tenant); free {
+		return s.resolveFree(ask, base)
 	}
 	ask, err := confine(ask)
 	if err != nil {

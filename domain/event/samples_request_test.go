@@ -4,6 +4,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/usage"
 )
@@ -25,11 +26,13 @@ var (
 	}
 )
 
+var samplePromotion = &request.Gift{ID: "launch", Free: money.Free{Input: true, CachedInput: true, Output: true}}
+
 var requestSamples = []Event{
 	request.RequestAdmitted{
 		Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Team: "search", Identity: "ada", Dialect: "chat", RequestedModel: "fast",
 		CanonicalModel: "fable-5", Class: "assistant", Priority: "realtime", Stream: true, Snapshot: "sha256:00ff", DeadlineMS: 600000, MaxAttempts: 8,
-		Fallback: "any", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
+		Fallback: "any", FreeOnly: true, Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
 		ClientRequestID: "client-1", ClientRetry: 1,
 	},
 	request.RequestRefused{
@@ -41,7 +44,7 @@ var requestSamples = []Event{
 		Attempt: 1, Rung: 1, Kind: request.KindFailover, Tenant: "acme", Provider: "bedrock-east", Model: "fable-5",
 		Deployment: "fable-5@bedrock", ProviderKey: "k1", CredentialOwner: request.Operator, FallbackKind: request.SameModel,
 		FallbackDepth: 1, Masked: true, OnClientCancel: "drain", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
-		Prices: samplePrices, Reserved: 17_952_000, SurchargePercent: &samplePercent, Holds: []string{"org/acme/usd/month/2026-11"},
+		Prices: samplePrices, Reserved: 17_952_000, Promotion: samplePromotion, SurchargePercent: &samplePercent, Holds: []string{"org/acme/usd/month/2026-11"},
 		Takes: []request.Take{{Key: "org/acme/requests/minute/trailing", Settled: 1}, {Key: "org/acme/tokens/held", Held: 812_000}},
 	},
 	request.AttemptThrottled{Attempt: 1, Status: 429, RetryAfterMS: 2000, RetrySource: "retry-after", DurationMS: 212},
@@ -58,7 +61,7 @@ var requestSamples = []Event{
 		Attempt: 2, Tenant: "acme", Key: "0193e8f0-0000-7000-8000-000000000001", Provider: "bedrock-east", Model: "fable-5",
 		Deployment: "fable-5@bedrock", CredentialOwner: request.Workspace, FallbackKind: request.ModelChange, Masked: true,
 		Basis: usage.BasisReported, Usage: sampleUsage,
-		Amounts: request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1}, Waived: true, SurchargePercent: &samplePercent,
+		Amounts: request.Amounts{List: 5, Charge: 4, ProviderCost: 3, Subsidy: 2, Surcharge: 1}, Promotion: samplePromotion, Waived: true, SurchargePercent: &samplePercent,
 		Reserved: 17_952_000, Holds: []string{"org/acme/usd/month/2026-11"},
 		Takes: []request.Take{
 			{Key: "org/acme/tokens/held", Held: -812_000}, {Key: "org/acme/tokens/day/2026-11-30", Settled: 440_200},

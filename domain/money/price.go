@@ -2,6 +2,7 @@ package money
 
 import (
 	"math"
+	"slices"
 
 	"github.com/shopspring/decimal"
 
@@ -109,14 +110,26 @@ func (p Prices) WorstCase(inputTokens, outputCeiling int64, holds Media) (NanoUS
 		return 0, ErrNegative
 	}
 	t := p.tierFor(inputTokens)
-	in, out := dearest(t.input, t.cacheRead, t.cacheWrite5m, t.cacheWrite1h), dearest(t.output, t.imageOutput)
+	return total(part{t.dearestInput(holds), inputTokens}, part{t.dearestOutput(holds), outputCeiling})
+}
+
+func (t tier) dearestInput(holds Media) *decimal.Decimal {
+	rate := dearest(t.input, t.cacheRead, t.cacheWrite5m, t.cacheWrite1h)
 	if holds.Images {
-		in = dearest(in, t.imageInput)
+		rate = dearest(rate, t.imageInput)
 	}
 	if holds.Audio {
-		in, out = dearest(in, t.audioInput), dearest(out, t.audioOutput)
+		rate = dearest(rate, t.audioInput)
 	}
-	return total(part{in, inputTokens}, part{out, outputCeiling})
+	return rate
+}
+
+func (t tier) dearestOutput(holds Media) *decimal.Decimal {
+	rate := dearest(t.output, t.imageOutput)
+	if holds.Audio {
+		rate = dearest(rate, t.audioOutput)
+	}
+	return rate
 }
 
 func dearest(most *decimal.Decimal, others ...*decimal.Decimal) *decimal.Decimal {
@@ -133,6 +146,17 @@ func dearest(most *decimal.Decimal, others ...*decimal.Decimal) *decimal.Decimal
 // twice. The parts must fit their whole; otherwise the data contradicts itself
 // and ErrNegative comes back. p must be Known and u Usable.
 func (p Prices) Cost(u usage.Usage) (NanoUSD, error) {
+	b, err := p.bill(u)
+	if err != nil {
+		return 0, err
+	}
+	return total(slices.Concat(b.input, b.cached, b.output)...)
+}
+
+// bill is usage with the rate of each of its parts; input is what no cache gave.
+type bill struct{ input, cached, output []part }
+
+func (p Prices) bill(u usage.Usage) (bill, error) {
 	input, output := u.Input.N, u.Output.N
 	cached, w5, w1 := u.CachedInput.Or(0), u.CacheWrite5m.Or(0), u.CacheWrite1h.Or(0)
 	// Each part is checked before they are taken off: a sum of huge counts could
@@ -140,21 +164,24 @@ func (p Prices) Cost(u usage.Usage) (NanoUSD, error) {
 	fresh := input
 	for _, n := range []int64{cached, w5, w1} {
 		if n < 0 || n > fresh {
-			return 0, ErrNegative
+			return bill{}, ErrNegative
 		}
 		fresh -= n
 	}
 	if fresh < 0 || output < 0 {
-		return 0, ErrNegative
+		return bill{}, ErrNegative
 	}
 	t := p.tierFor(input)
 	// Media that came from a cache are in both counts: the cache's rate is theirs.
 	audioIn, imageIn, textIn := media(u.AudioInput, u.ImageInput, fresh)
 	audioOut, imageOut, textOut := media(u.AudioOutput, u.ImageOutput, output)
-	return total(
-		part{t.input, textIn}, part{t.audioInput, audioIn}, part{t.imageInput, imageIn},
-		part{t.cacheRead, cached}, part{t.cacheWrite5m, w5}, part{t.cacheWrite1h, w1},
-		part{t.output, textOut}, part{t.audioOutput, audioOut}, part{t.imageOutput, imageOut})
+	return bill{
+		input: []part{
+			{t.input, textIn}, {t.audioInput, audioIn}, {t.imageInput, imageIn}, {t.cacheWrite5m, w5}, {t.cacheWrite1h, w1},
+		},
+		cached: []part{{t.cacheRead, cached}},
+		output: []part{{t.output, textOut}, {t.audioOutput, audioOut}, {t.imageOutput, imageOut}},
+	}, nil
 }
 
 // media splits a whole into its audio, its images and its text, none of them negative.

@@ -18,20 +18,22 @@ import (
 // RequestAdmitted opens a request. What a later decision depends on is fixed here
 // (N14): the catalog snapshot, the deadline, the limits.
 type RequestAdmitted struct {
-	Tenant          string   `json:"tenant"`
-	Key             string   `json:"key"`
-	Team            string   `json:"team,omitempty"`
-	Identity        string   `json:"identity,omitempty"`
-	Dialect         string   `json:"dialect"`
-	RequestedModel  string   `json:"requested_model"`
-	CanonicalModel  string   `json:"canonical_model"`
-	Class           string   `json:"class,omitempty"`
-	Priority        string   `json:"priority,omitempty"`
-	Stream          bool     `json:"stream,omitempty"`
-	Snapshot        string   `json:"snapshot"`
-	DeadlineMS      int64    `json:"deadline_ms"`
-	MaxAttempts     int      `json:"max_attempts"`
-	Fallback        string   `json:"fallback,omitempty"`
+	Tenant         string `json:"tenant"`
+	Key            string `json:"key"`
+	Team           string `json:"team,omitempty"`
+	Identity       string `json:"identity,omitempty"`
+	Dialect        string `json:"dialect"`
+	RequestedModel string `json:"requested_model"`
+	CanonicalModel string `json:"canonical_model"`
+	Class          string `json:"class,omitempty"`
+	Priority       string `json:"priority,omitempty"`
+	Stream         bool   `json:"stream,omitempty"`
+	Snapshot       string `json:"snapshot"`
+	DeadlineMS     int64  `json:"deadline_ms"`
+	MaxAttempts    int    `json:"max_attempts"`
+	Fallback       string `json:"fallback,omitempty"`
+	// FreeOnly is a request that may only be free of charge (M10).
+	FreeOnly        bool     `json:"free_only,omitempty"`
 	Estimate        Estimate `json:"estimate"`
 	ClientRequestID string   `json:"client_request_id,omitempty"`
 	ClientRetry     int      `json:"client_retry,omitempty"`
@@ -102,12 +104,28 @@ type AttemptReserved struct {
 	// SurchargePercent is what an attempt that was engaged by the failure of an
 	// organization's own routes costs on top of its list price (M12).
 	SurchargePercent *decimal.Decimal `json:"surcharge_percent,omitempty"`
+	// Promotion is what pays a part of the attempt; Reserved is the worst case of the rest.
+	Promotion *Gift `json:"promotion,omitempty"`
 	// Holds are the counters that carry the reservation, so that settling releases
 	// exactly them even when the budgets have changed since.
 	Holds []string `json:"holds,omitempty"`
 	// Takes are what the attempt takes of counters that do not count its money: a
 	// dispatch of a window of requests, its input of a window of tokens.
 	Takes []Take `json:"takes,omitempty"`
+}
+
+// Gift is what a promotion pays of an attempt (M10).
+type Gift struct {
+	ID   string     `json:"id"`
+	Free money.Free `json:"free"`
+}
+
+// Frees is what is given away; nothing, where no promotion pays.
+func (g *Gift) Frees() money.Free {
+	if g == nil {
+		return money.Free{}
+	}
+	return g.Free
 }
 
 // Take is what an event does to one counter, in the counter's own unit. A hold that is
@@ -176,6 +194,8 @@ type AttemptSettled struct {
 	Basis usage.Basis `json:"basis"`
 	Usage usage.Usage `json:"usage"`
 	Amounts
+	// Promotion is what paid the subsidy, as the reservation fixed it.
+	Promotion *Gift `json:"promotion,omitempty"`
 	// Waived is an attempt that served nothing: whatever it cost, the customer is not
 	// charged, and a price correction does not charge it either (M5).
 	Waived bool `json:"waived,omitempty"`

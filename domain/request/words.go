@@ -25,6 +25,7 @@ const (
 	SkipNotSameModel        SkipReason = "not_same_model"
 	SkipClassConfined       SkipReason = "class_confined"
 	SkipSurchargeNotEnabled SkipReason = "surcharge_not_enabled"
+	SkipNotFree             SkipReason = "not_free"
 )
 
 // AttemptKind is why an attempt was made.

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/money"
+	"github.com/sluice-gateway/sluice/domain/promotion"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -18,6 +19,9 @@ type funding struct {
 	worst  money.NanoUSD
 	limits []budget.Limit
 	checks []budget.Check
+	// offer is what a promotion pays of it, nil for nothing, and takes what that takes.
+	offer *request.Gift
+	takes []request.Take
 }
 
 // fund works out what an attempt on a rung holds.
@@ -25,9 +29,10 @@ func (m *Machine) fund(r *Rung, e request.Estimate, now time.Time) (funding, err
 	if r.owner() == request.Workspace {
 		return funding{}, nil
 	}
-	worst, err := m.worstCase(r.Deployment, e)
+	offer := m.offer(r, now)
+	worst, err := m.worstSplit(r.Deployment, e, offer.Free)
 	if err == nil {
-		worst, err = r.withSurcharge(worst)
+		worst.Charge, err = r.withSurcharge(worst.Charge)
 	}
 	if err != nil {
 		return funding{}, err
@@ -36,13 +41,21 @@ func (m *Machine) fund(r *Rung, e request.Estimate, now time.Time) (funding, err
 	if err != nil {
 		return funding{}, err
 	}
-	checks, err := m.proveRoot(r, budget.Checks(limits, int64(worst)), now)
-	return funding{worst: worst, limits: limits, checks: checks}, err
+	checks, err := m.proveRoot(r, budget.Checks(limits, int64(worst.Charge)), now)
+	f := funding{worst: worst.Charge, limits: limits, checks: checks}
+	f.withOffer(offer, worst)
+	return f, err
 }
 
 // worstCase is the most that one attempt on a deployment can cost.
 func (m *Machine) worstCase(d *catalog.Deployment, e request.Estimate) (money.NanoUSD, error) {
-	return d.Prices.WorstCase(e.InputTokens, e.MaxOutputTokens*m.choices(), m.req.Media)
+	worst, err := m.worstSplit(d, e, money.Free{})
+	return worst.Charge, err
+}
+
+// worstSplit is the most that one attempt on a deployment can cost, and give away.
+func (m *Machine) worstSplit(d *catalog.Deployment, e request.Estimate, free money.Free) (money.WorstSplit, error) {
+	return d.Prices.WorstSplit(e.InputTokens, e.MaxOutputTokens*m.choices(), m.req.Media, free)
 }
 
 // choices is how many answers one attempt may bill: a provider's output ceiling holds
@@ -64,7 +77,14 @@ func (m *Machine) subject(r *Rung) budget.Subject {
 // route proves nothing about the caller's funds. It is an evaluation of the same
 // counters and takes nothing, so a walk may begin on the other model.
 func (m *Machine) proveRoot(r *Rung, checks []budget.Check, now time.Time) ([]budget.Check, error) {
-	if r.Root || len(checks) == 0 || slices.ContainsFunc(m.attempts, m.fundedRoot) {
+	if r.Root || slices.ContainsFunc(m.attempts, m.fundedRoot) {
+		return checks, nil
+	}
+	if m.req.Admitted.FreeOnly {
+		proof, err := m.proveAllowance(now)
+		return append(checks, proof...), err
+	}
+	if len(checks) == 0 {
 		return checks, nil
 	}
 	var ask int64
@@ -101,9 +121,12 @@ func (m *Machine) fundedRoot(a attempt) bool {
 // any other ends it, and the refusal is said instead: its Say replaces the call's (M13).
 func (m *Machine) Refused(r budget.Refusal, unsaid []event.Event, now time.Time) Move {
 	rung := &m.rungs[m.cursor]
+	if r.Check.Scope == promotion.Scope && !m.req.Admitted.FreeOnly {
+		return m.payingItself(r, unsaid, now)
+	}
 	m.attempts = m.attempts[:len(m.attempts)-1]
 	refusal := refusalOf(r)
-	if budget.MovesOn(r.Check.Scope) {
+	if budget.MovesOn(r.Check.Scope) && r.Check.Scope != promotion.Scope {
 		m.said = withoutCall(unsaid)
 		m.limited = &refusal
 		m.noteWayOn(r.Resets, now)
@@ -179,7 +202,7 @@ func refusalOf(r budget.Refusal) request.Refusal {
 	out := request.Refusal{
 		Code: string(request.CodeInsufficientQuota), Scope: c.Scope, Limit: c.Limit, Used: r.Used, Unit: c.UnitName(),
 	}
-	if c.Unit != catalog.USD && (budget.Trails(c.Key) || !c.Resets.IsZero()) {
+	if c.Unit != catalog.USD && c.Scope != promotion.Scope && (budget.Trails(c.Key) || !c.Resets.IsZero()) {
 		out.Code = string(request.CodeRateLimitExceeded)
 	}
 	if !r.Resets.IsZero() {

@@ -13,6 +13,9 @@ import (
 // Start begins the walk: a refusal without any attempt, or the first call.
 func (m *Machine) Start(now time.Time) Move {
 	m.closeUnavailable()
+	if m.nothingFree(now) {
+		return m.refuse(noAllowance(), nil)
+	}
 	if refusal, skips := m.unservable(); refusal != "" {
 		return m.refuse(m.refusedByAll(refusal, skips), skips)
 	}
@@ -42,6 +45,8 @@ func (m *Machine) unservable() (request.Code, []request.RouteSkipped) {
 	switch {
 	case m.unavailable:
 		return request.CodeChainUnavailable, skips
+	case seen[request.SkipNotFree]:
+		return request.CodeInsufficientQuota, skips
 	case seen[request.SkipPriceUnknown]:
 		return request.CodePriceUnknown, skips
 	case seen[request.SkipCredentialMissing], seen[request.SkipBaseURLRefused]:
@@ -99,6 +104,9 @@ func (m *Machine) tryRung(r *Rung, now time.Time) (Move, bool) {
 	if !m.engaged(r) {
 		reason, detail := notEngaged()
 		return m.skip(r, reason, detail)
+	}
+	if m.req.Admitted.FreeOnly && m.offerOf(r.Model, now).Nothing() {
+		return m.skip(r, request.SkipNotFree, nil)
 	}
 	if !m.place.reached {
 		m.reach(r, now)
@@ -288,7 +296,8 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 		Provider: r.Provider.ID, Model: r.Model, Deployment: r.Deployment.ID, ProviderKey: key,
 		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth(),
 		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: funds.worst,
-		Holds: budget.Holds(funds.limits), Takes: budget.Take(funds.limits, estimate.InputTokens), SurchargePercent: r.Surcharge,
+		Promotion: funds.offer, SurchargePercent: r.Surcharge, Holds: budget.Holds(funds.limits),
+		Takes: append(budget.Take(funds.limits, estimate.InputTokens), funds.takes...),
 	}
 	m.noteModelChange(r)
 	m.attempts = append(m.attempts, attempt{reserved: reserved, rung: m.cursor, begun: now})

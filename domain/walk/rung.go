@@ -140,6 +140,9 @@ func (m *Machine) unfit(r *Rung) (request.SkipReason, map[string]string) {
 	if r.BaseURLRefused {
 		return request.SkipBaseURLRefused, nil
 	}
+	if m.notFree(r) {
+		return request.SkipNotFree, nil
+	}
 	return "", nil
 }
 
@@ -163,6 +166,9 @@ func (m *Machine) tooSmall(c catalog.Context) (window string, size, needed int64
 // refusedByAll is the refusal of a request that none of the model's rungs can serve,
 // with the largest window that it does not fit where that is why (A9).
 func (m *Machine) refusedByAll(code request.Code, skips []request.RouteSkipped) request.Refusal {
+	if code == request.CodeInsufficientQuota {
+		return noAllowance()
+	}
 	refusal := request.Refusal{Code: string(code), Scope: "model"}
 	if code != request.CodeContextLengthExceeded {
 		return refusal

@@ -35,7 +35,7 @@ func (m *Machine) settleFailed(a *attempt, f failure.Failure, r Report, now time
 		// provider bills it, the customer is not charged (M7).
 		s.Usage = r.Usage
 		s.Amounts, s.Basis = price(a.reserved, r.Usage, s.Basis)
-		s.Charge, s.Surcharge, s.Waived = 0, 0, true
+		s.Charge, s.Subsidy, s.Surcharge, s.Waived = 0, 0, 0, true
 	case f.PossiblyBilled:
 		s.Basis, s.Usage = usage.BasisUnknown, r.Usage
 	}
@@ -88,14 +88,14 @@ func price(res request.AttemptReserved, u usage.Usage, basis usage.Basis) (reque
 		// A customer's own key may be called without a price of ours.
 		return request.Amounts{}, basis
 	}
-	cost, exact, err := res.Prices.CostOf(u)
+	split, err := res.Prices.Split(u, res.Promotion.Frees())
 	switch {
 	case err != nil:
 		return request.Amounts{}, usage.BasisUnknown
-	case !exact:
+	case !split.Exact:
 		basis = usage.BasisEstimated
 	}
-	with, err := amounts(res.CredentialOwner, cost).WithSurcharge(res.SurchargePercent)
+	with, err := amounts(res.CredentialOwner, split).WithSurcharge(res.SurchargePercent)
 	if err != nil {
 		return request.Amounts{}, usage.BasisUnknown
 	}
@@ -103,9 +103,10 @@ func price(res request.AttemptReserved, u usage.Usage, basis usage.Basis) (reque
 }
 
 // amounts splits a cost by who holds the credential: a customer's own key is
-// charged nothing and still costs its owner (M7).
-func amounts(owner request.Owner, cost money.NanoUSD) request.Amounts {
-	a := request.Amounts{List: cost, Charge: cost, ProviderCost: cost}
+// charged nothing and still costs its owner (M7). What a promotion pays costs the
+// provider's price all the same (M10).
+func amounts(owner request.Owner, s money.Split) request.Amounts {
+	a := request.Amounts{List: s.List, Charge: s.Charge, ProviderCost: s.List, Subsidy: s.Subsidy}
 	if owner == request.Workspace {
 		a.Charge = 0
 	}
@@ -118,7 +119,7 @@ func (m *Machine) settlementOf(a *attempt) request.AttemptSettled {
 		Attempt: res.Attempt, Tenant: res.Tenant, Key: m.req.Admitted.Key, Provider: res.Provider,
 		Model: res.Model, Deployment: res.Deployment, CredentialOwner: res.CredentialOwner,
 		FallbackKind: res.FallbackKind, Masked: res.Masked, Reserved: res.Reserved, Holds: res.Holds,
-		SurchargePercent: res.SurchargePercent,
+		Promotion: res.Promotion, SurchargePercent: res.SurchargePercent,
 	}
 }
 
@@ -127,7 +128,7 @@ func (m *Machine) settle(a *attempt, s request.AttemptSettled, now time.Time) {
 	if a.settled {
 		return
 	}
-	s.Takes = m.returned(a, s, now)
+	s.Takes = append(m.returned(a, s, now), given(a, s)...)
 	a.settled = true
 	m.charged += s.Charge
 	m.say(s)

@@ -88,6 +88,8 @@ type Request struct {
 	// request among equal routes (T3) and is never stored (K1).
 	Conversation string
 	Budgets      []catalog.Budget
+	// Promotions are the organization's, running or not (M10).
+	Promotions []catalog.Promotion
 }
 
 // Machine holds the decision state of one request. It is not safe for concurrent
@@ -124,6 +126,8 @@ type Machine struct {
 	limited *request.Refusal
 	// ownFailed are the models whose own rungs failed, or were found unwell (M12).
 	ownFailed []string
+	// ungiven are the allowances that have refused (M10).
+	ungiven []ungiven
 	// unavailable is set when a chain cannot be called as it was written (C6).
 	unavailable bool
 	// charged sums what the attempts were settled at.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-gateway/sluice/domain/budget"
+	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
@@ -56,8 +58,8 @@ func (t *teller) tell(e event.Event) {
 	switch e := e.(type) {
 	case request.RequestAdmitted:
 		t.admitted = e
-		t.say("%s asked for %q%s, planned at %d input tokens. It may make %d attempts within %s.",
-			e.Tenant, e.RequestedModel, standsFor(e), e.Estimate.InputTokens, e.MaxAttempts, milliseconds(e.DeadlineMS))
+		t.say("%s asked for %q%s, planned at %d input tokens. It may make %d attempts within %s.%s",
+			e.Tenant, e.RequestedModel, standsFor(e), e.Estimate.InputTokens, e.MaxAttempts, milliseconds(e.DeadlineMS), freeOnly(e))
 	case request.RequestRefused:
 		t.say("The request was refused before anybody was called: %s.", refusal(e.Refusal))
 		for _, s := range e.Skipped {
@@ -67,7 +69,7 @@ func (t *teller) tell(e event.Event) {
 		t.skipped(e)
 	case request.AttemptReserved:
 		t.reserved[e.Attempt] = e
-		t.say("Attempt %d goes to %s: %s. %s is held for it.", e.Attempt, e.Deployment, t.why(e), usd(e.Reserved))
+		t.say("Attempt %d goes to %s: %s. %s is held for it.%s", e.Attempt, e.Deployment, t.why(e), usd(e.Reserved), pays(e.Promotion))
 	case request.AttemptFailed:
 		t.failed(e)
 	case request.AttemptThrottled:
@@ -125,6 +127,21 @@ func percent(e request.AttemptReserved) string {
 		return "some" // of a kind without its percentage: nothing that is written today
 	}
 	return e.SurchargePercent.String()
+}
+
+func freeOnly(e request.RequestAdmitted) string {
+	if !e.FreeOnly {
+		return ""
+	}
+	return " It may only be free of charge."
+}
+
+// pays says what a promotion pays of an attempt.
+func pays(p *request.Gift) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Promotion %s pays its %s.", p.ID, p.Free)
 }
 
 func (t *teller) deployment(attempt int) string {
@@ -189,6 +206,8 @@ func skipReason(s request.RouteSkipped) string {
 		return "it follows the organization's own routes at a surcharge, which the organization has not agreed to"
 	case request.SkipModelAlreadyVisited:
 		return "its model had been visited already"
+	case request.SkipNotFree:
+		return "nothing makes it free of charge, and the request may only be that"
 	}
 	return strings.ReplaceAll(string(s.Reason), "_", " ")
 }
@@ -250,8 +269,15 @@ func (t *teller) settled(e request.AttemptSettled) {
 		if e.Surcharge != 0 {
 			surcharge = fmt.Sprintf(", of which %s is the surcharge", usd(e.Surcharge))
 		}
-		t.say("Attempt %d settled on %s usage: %s charged%s.", e.Attempt, e.Basis, usd(e.Charge), surcharge)
+		t.say("Attempt %d settled on %s usage: %s charged%s%s.", e.Attempt, e.Basis, usd(e.Charge), surcharge, subsidized(e))
 	}
+}
+
+func subsidized(e request.AttemptSettled) string {
+	if e.Promotion == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %s paid by promotion %s", usd(e.Subsidy), e.Promotion.ID)
 }
 
 func (t *teller) finalized(e request.RequestFinalized) {
@@ -268,8 +294,13 @@ func (t *teller) finalized(e request.RequestFinalized) {
 }
 
 func refusal(r request.Refusal) string {
-	if r.Scope == "" {
+	switch {
+	case r.Scope == "":
 		return r.Code
+	case r.Scope == budget.ScopePromotion && r.Limit == 0:
+		return r.Code + ", because nothing makes it free of charge"
+	case r.Scope == budget.ScopePromotion && r.Unit == string(catalog.Tokens):
+		return fmt.Sprintf("%s, because the promotion's allowance of %d tokens had %d in use", r.Code, r.Limit, r.Used)
 	}
 	return fmt.Sprintf("%s, because the %s budget of %s had %s in use", r.Code, r.Scope,
 		usd(money.NanoUSD(r.Limit)), usd(money.NanoUSD(r.Used)))

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/circuit"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/usage"
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -76,6 +77,36 @@ func TestEveryMoveHasItsReason_X5_H11(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A trail says that a promotion paid, what, and why it did not.
+//
+// Rules: X5, M10.
+func TestPromotionsAreExplained_X5_M10(t *testing.T) {
+	launch := &request.Gift{ID: "launch", Free: money.Free{Input: true, CachedInput: true, Output: true}}
+	settled := request.AttemptSettled{Attempt: 1, Basis: usage.BasisReported, Promotion: launch}
+	settled.Subsidy = 123_000
+	refused := func(r request.Refusal) request.RequestRefused {
+		r.Code, r.Scope = "insufficient_quota", "promotion"
+		return request.RequestRefused{Refusal: r}
+	}
+	for _, c := range []struct {
+		event event.Event
+		want  string
+	}{
+		{request.RequestAdmitted{RequestedModel: "m:free", FreeOnly: true}, "It may only be free of charge."},
+		{request.AttemptReserved{Attempt: 1, Kind: request.KindFirst, Promotion: launch}, "Promotion launch pays its input, cached input and output."},
+		{settled, "0 USD charged, 0.000123 USD paid by promotion launch."},
+		{request.RouteSkipped{Rung: 1, Reason: request.SkipNotFree}, "nothing makes it free of charge"},
+		{refused(request.Refusal{}), "because nothing makes it free of charge"},
+		{refused(request.Refusal{Limit: 2500, Used: 2000, Unit: "tokens"}), "because the promotion's allowance of 2500 tokens had 2000 in use"},
+		{refused(request.Refusal{Limit: 2_000_000_000, Used: 1_000_000_000, Unit: "nanousd"}), "the promotion budget of 2 USD had 1 USD in use"},
+	} {
+		lines, err := explain.Request(recorded(c.event), nil)
+		if err != nil || !strings.Contains(lines[0].Text, c.want) {
+			t.Errorf("%v, %v; want %q", lines, err, c.want)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ var labels = map[string]func(gjson.Result) label{
 		return label{words("skip rung", f.Get("rung").Raw, where+":", f.Get("reason").Str), warning}
 	},
 	"attempt_reserved": func(f gjson.Result) label {
-		return label{text: words("attempt", f.Get("attempt").Raw, f.Get("kind").Str+":", destinationOf(f))}
+		return label{text: words("attempt", f.Get("attempt").Raw, f.Get("kind").Str+":", destinationOf(f)) + paidBy(f)}
 	},
 	"attempt_failed": func(f gjson.Result) label {
 		text := words("  failed:", f.Get("failure").Str, status(f))
@@ -84,6 +84,9 @@ var labels = map[string]func(gjson.Result) label{
 		if out := f.Get("usage.output_tokens"); out.Type == gjson.Number {
 			text += fmt.Sprintf(", %d out", out.Int())
 		}
+		if by := f.Get("promotion.id").Str; by != "" {
+			text += fmt.Sprintf(", %s paid by %s", usd(f.Get("subsidy_nanousd")), by)
+		}
 		return label{text: text}
 	},
 	"reservation_released": func(f gjson.Result) label {
@@ -116,6 +119,18 @@ func destinationOf(f gjson.Result) string {
 		return words(provider, f.Get("model").Str)
 	}
 	return words("masked", f.Get("model").Str)
+}
+
+// paidBy says which promotion pays what of an attempt.
+func paidBy(f gjson.Result) string {
+	p := f.Get("promotion")
+	if !p.Exists() {
+		return ""
+	}
+	free := money.Free{
+		Input: p.Get("free.input").Bool(), CachedInput: p.Get("free.cached_input").Bool(), Output: p.Get("free.output").Bool(),
+	}
+	return fmt.Sprintf(", %s pays %s", p.Get("id").Str, free)
 }
 
 func status(f gjson.Result) string {

@@ -21,8 +21,8 @@ type mask struct {
 
 var (
 	// ours says nothing to a caller: the tenant stands at the head of the trail, and
-	// the holds are names of our counters.
-	ours = []string{"tenant", "holds"}
+	// the holds and takes are names of our counters.
+	ours = []string{"tenant", "holds", "takes"}
 	// destination is where an attempt went. The source of a price says whose price
 	// page it was read from.
 	destination = []string{"provider", "deployment", "provider_key", "prices.source"}

@@ -50,6 +50,8 @@ type Log struct {
 	Fail func(a eventstore.Append) error
 	// Entered, when set, gets every append before it is written.
 	Entered func(a eventstore.Append)
+	// Admitted, when set, runs after the checks of a reservation have let it pass.
+	Admitted func()
 }
 
 // NewLog is an empty log.
@@ -93,6 +95,9 @@ func (l *Log) AppendAll(_ context.Context, group []eventstore.Append) ([]eventst
 				return results, nil
 			}
 		}
+	}
+	if len(group[0].Checks) > 0 && results[0].Refusal == nil && l.Admitted != nil {
+		l.Admitted()
 	}
 	for i, a := range group {
 		l.Streams[a.Stream] = append(l.Streams[a.Stream], written[i]...)

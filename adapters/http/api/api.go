@@ -101,6 +101,7 @@ func (a *API) routes() []route {
 		{"GET", "/v1/requests/{id}/trail", catalog.ScopeRead, a.getTrail},
 		{"GET", "/v1/usage", catalog.ScopeRead, a.getUsage},
 		{"GET", "/v1/budgets", catalog.ScopeRead, a.getBudgets},
+		{"GET", "/v1/promotions", catalog.ScopeRead, a.getPromotions},
 		{"GET", "/v1/bills", catalog.ScopeRead, a.listBills},
 		{"GET", "/v1/bills/{period}", catalog.ScopeRead, a.getBill},
 		{"GET", "/v1/bills/{period}/lines/{line}/attempts", catalog.ScopeRead, a.getLineAttempts},

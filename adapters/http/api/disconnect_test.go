@@ -26,16 +26,20 @@ func (f fixed) Current() *catalog.Snapshot { return f.snapshot }
 
 // serve puts a bench's gateway behind a real socket and returns its address and a
 // key.
-func serve(t *testing.T, b *gatewaytest.Bench) (address, key string) {
+func serve(t *testing.T, b *gatewaytest.Bench, edits ...func(*api.Config)) (address, key string) {
 	t.Helper()
 	snapshot, key := b.SnapshotWithKey(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	outer := api.New(api.Config{
+	config := api.Config{
 		Catalog: fixed{snapshot}, Gateway: b, Tokens: b.Estimator, Stored: responses.NewStore(time.Now), Log: b.Log, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, edit := range edits {
+		edit(&config)
+	}
+	outer := api.New(config)
 	server := edge.New(edge.Config{Listener: listener, OnError: outer.EdgeError})
 	outer.Register(server)
 	done := make(chan error, 1)

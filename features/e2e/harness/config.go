@@ -58,6 +58,8 @@ type Tenant struct {
 	Connections []Connection
 	// Chains are its own chains, each YAML in flow style.
 	Chains []string
+	// Promotions are YAML in flow style, a list.
+	Promotions string
 	// KeepsResponses lets its callers come back to answers by their ids.
 	KeepsResponses bool
 }
@@ -110,7 +112,9 @@ tenants:
     connections:
 {{- range .}}
       - {id: {{.ID}}, provider: {{.Provider}}, env: {{own .}}}
-{{- end}}{{end}}{{if .KeepsResponses}}
+{{- end}}{{end}}{{with .Promotions}}
+    promotions: {{.}}
+{{- end}}{{if .KeepsResponses}}
     retention: {responses: true}
 {{- end}}{{end}}
 `))

@@ -111,6 +111,15 @@ func (in *Installation) Query(t testing.TB, sql string, each func(pgx.Rows) erro
 	in.query(t, sql, each)
 }
 
+// Counter is what one counter holds and has settled, in its unit.
+func (in *Installation) Counter(t testing.TB, key string) (held, settled int64) {
+	t.Helper()
+	in.query(t, "select held, settled from budget_counters where key = '"+key+"'", func(rows pgx.Rows) error {
+		return rows.Scan(&held, &settled)
+	})
+	return held, settled
+}
+
 func (in *Installation) query(t testing.TB, sql string, each func(pgx.Rows) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
