@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/circuit"
 	"github.com/sluice-gateway/sluice/domain/failure"
+	"github.com/sluice-gateway/sluice/domain/reconciliation"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/webhook"
 )
@@ -55,9 +56,12 @@ func examples(t *testing.T) []webhook.News {
 			Code: "insufficient_quota", Scope: "organization", Limit: 500e9, Used: 499_350e6, Unit: "nanousd", Resets: "2026-12-01T00:00:00Z",
 		}},
 		catalog.AliasDegraded{Tenant: "acme", Name: "summarise"},
+		reconciliation.CheckCompleted{
+			Check: "counters", Result: reconciliation.Differs, Finding: reconciliation.Finding{Compared: 12, Drifted: 1},
+		},
 		billing.BillClosed{Tenant: "acme", Period: "2026-10", Amounts: request.Amounts{List: 304850, Charge: 304850, ProviderCost: 304850}, Lines: 3},
 	} {
-		n, ok := webhook.Of(e, "threshold/org/acme/usd/month/2026-11", "0193e8f0-0000-7000-8000-000000000009")
+		n, ok := webhook.Of(e, streamOf(e), "0193e8f0-0000-7000-8000-000000000009")
 		if !ok {
 			t.Fatalf("%T is no news", e)
 		}
@@ -69,6 +73,13 @@ func examples(t *testing.T) []webhook.News {
 		webhook.News{Type: catalog.HookProjectionRecovered, Data: webhook.ProjectionRecovered{Projection: "bills", Since: at}},
 		webhook.News{Type: webhook.TypePing, Tenant: "acme", Data: webhook.Ping{Webhook: "bills"}},
 	)
+}
+
+func streamOf(e any) string {
+	if _, ok := e.(reconciliation.CheckCompleted); ok {
+		return reconciliation.Stream("0193e8f0-0000-7000-8000-00000000000a")
+	}
+	return "threshold/org/acme/usd/month/2026-11"
 }
 
 func webhookMessages(t *testing.T) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/billing"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/circuit"
+	"github.com/sluice-gateway/sluice/domain/reconciliation"
 	"github.com/sluice-gateway/sluice/domain/request"
 )
 
@@ -98,6 +99,17 @@ type BillClosed struct {
 	Lines           int   `json:"lines"`
 }
 
+// ReconciliationDrift is a check that found something beside the log that is not what the
+// log says.
+type ReconciliationDrift struct {
+	Reconciliation string `json:"reconciliation"`
+	Check          string `json:"check"`
+	// Compared is how many things were, and Drifted how many of them differ, as far as
+	// they were counted.
+	Compared int64 `json:"compared"`
+	Drifted  int64 `json:"drifted"`
+}
+
 // ProjectionStalled says that a read model does not follow the log. Shard and Position
 // name the event that it cannot pass, where that is why.
 type ProjectionStalled struct {
@@ -144,6 +156,14 @@ func Of(e any, stream, worker string) (News, bool) {
 		}}, true
 	case request.RequestRefused:
 		return Exhausted(Subject{Tenant: e.Tenant, Key: e.Key, Model: e.RequestedModel}, e.Refusal)
+	case reconciliation.CheckCompleted:
+		if e.Result != reconciliation.Differs {
+			return News{}, false
+		}
+		return News{Type: catalog.HookReconciliationDrift, Data: ReconciliationDrift{
+			Reconciliation: strings.TrimPrefix(stream, reconciliation.StreamKind+"/"), Check: string(e.Check),
+			Compared: e.Compared, Drifted: e.Drifted,
+		}}, true
 	case request.BudgetThresholdReached:
 		return reached(e, stream)
 	}

@@ -40,7 +40,7 @@ func (Projection) Types() []string {
 	return []string{
 		"webhook_defined", "webhook_removed",
 		"circuit_opened", "circuit_closed", "alias_degraded", "bill_closed", "request_refused", "request_finalized",
-		"budget_threshold_reached",
+		"budget_threshold_reached", "check_completed",
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/circuit"
 	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/reconciliation"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/domain/webhook"
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -185,6 +186,20 @@ func TestWhatIsTheOperatorsAffair_U4_Z6(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.hears("/ops reconciliation_drift acme")
+}
+
+// A check that found a difference is told to the operator; one that passed or did not come
+// to its end is no news.
+//
+// Rules: U4, R7.
+func TestDriftIsTold_U4_R7(t *testing.T) {
+	s := newScene(t)
+	s.hook("", "ops")
+	s.hook("acme", "own")
+	for _, result := range []reconciliation.Result{reconciliation.Passed, reconciliation.TimedOut, reconciliation.Differs} {
+		s.say("reconciliation/0193e8f0-0000-7000-8000-000000000001", reconciliation.CheckCompleted{Result: result})
+	}
+	s.hears("/ops reconciliation_drift -")
 }
 
 // An event that is folded again, because the transaction was taken back by a crash, makes
