@@ -53,6 +53,12 @@ func TestHotReadsUseIndexesAndPrune_E7(t *testing.T) {
 			[]string{"Seq Scan", "Sort  (", "log_events_state", month, "log_events_default"},
 		},
 		{
+			"circuits", sqlRecentCircuits,
+			[]any{float64(60), 50},
+			[]string{"log_events_recent_circuits"},
+			[]string{"Seq Scan", "Sort  (", "log_events_config", month, "log_events_default"},
+		},
+		{
 			"stream", sqlStream,
 			[]any{born, newRequest(), int64(1), 50},
 			[]string{month + "_born_stream_expr_idx"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -148,5 +149,40 @@ func TestShardsAreSeparateLogs(t *testing.T) {
 	}
 	if _, err := s.Append(t.Context(), Append{Shard: 2, Stream: newRequest(), Events: happened(1)}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a shard that is not there: %v", err)
+	}
+}
+
+// What circuits said lately comes in the order of the log, the newest where there is
+// more, and nothing else does.
+//
+// Rules: H11.
+func TestRecentCircuits_H11(t *testing.T) {
+	s := openStore(t, Config{URL: pgtest.NewDatabase(t)})
+	for i, stream := range []string{"circuit/route/a", "idempotency/acme/1", "circuit/credential/b", newRequest(), "circuit/route/a", "circuits/of/others"} {
+		if _, err := s.Append(t.Context(), Append{Stream: stream, Expected: AnyVersion, Events: happened(i%2 + 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(within time.Duration, limit int) (streams []string) {
+		found, err := s.RecentCircuits(t.Context(), within, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range found {
+			if i > 0 && r.Position <= found[i-1].Position {
+				t.Errorf("position %d behind %d", r.Position, found[i-1].Position)
+			}
+			streams = append(streams, r.Stream)
+		}
+		return streams
+	}
+	if got := read(time.Hour, 10); !slices.Equal(got, []string{"circuit/route/a", "circuit/credential/b", "circuit/route/a"}) {
+		t.Errorf("%v", got)
+	}
+	if got := read(time.Hour, 2); !slices.Equal(got, []string{"circuit/credential/b", "circuit/route/a"}) {
+		t.Errorf("the newest two are %v", got)
+	}
+	if got := read(-time.Hour, 10); len(got) != 0 {
+		t.Errorf("older ones: %v", got)
 	}
 }

@@ -87,6 +87,7 @@ func registerChainSteps(sc *godog.ScenarioContext, s *chainScene) {
 	sc.Step(`^nobody was called$`, func() error { return same("calls", 0, len(s.run.Calls)) })
 	sc.Step(`^the fallback depth is (\d+)$`, s.depthIs)
 	sc.Step(`^the fallback kind is "([^"]*)"$`, s.kindIs)
+	sc.Step(`^the selections are "([^"]*)"$`, s.selectionsAre)
 	sc.Step(`^the last attempt costs (\d+) nano-USD and a surcharge of (\d+)$`, s.costs)
 	sc.Step(`^the keys that served were "([^"]*)"$`, func(keys string) error {
 		defer func() { s.served = nil }()
@@ -264,6 +265,17 @@ func (s *chainScene) costs(list, surcharge int64) error {
 		Surcharge: money.NanoUSD(surcharge),
 	}
 	return same("amounts", want, last)
+}
+
+// selectionsAre lists the label of each attempt, empty where it has none.
+func (s *chainScene) selectionsAre(want string) error {
+	var got []string
+	for _, e := range s.run.Events {
+		if r, ok := e.(request.AttemptReserved); ok {
+			got = append(got, string(r.Selection))
+		}
+	}
+	return same("selections", want, strings.Join(got, ", "))
 }
 
 func (s *chainScene) decisionsAre(want string) error {

@@ -123,7 +123,6 @@ Feature: Circuits keep requests from what is known to be down
     Examples:
       | class              | reason          |
       | deployment_missing | breaker_open    |
-      | provider_quota     | breaker_open    |
       | provider_auth      | credential_open |
 
   @W3 @W8 @H1
@@ -260,3 +259,155 @@ Feature: Circuits keep requests from what is known to be down
       | route | endings       |
       | b     | provider_auth |
     Then the envelope lists "a breaker_open, b provider_auth"
+
+  @H3 @W2 @H12
+  Scenario: provider_quota opens at once, wherever the route stands
+    Given the chain
+      | route |
+      | a     |
+      | b     |
+    When the calls end
+      | route | endings        |
+      | a     | provider_quota |
+      | b     | ok             |
+    And the calls end
+      | route | endings            |
+      | b     | timeout_first_byte |
+    Then the moves are
+      """
+      first b k1
+      skip a breaker_open
+      failed upstream_exhausted
+      """
+
+  @H12 @H3
+  Scenario: An account without funds moves behind the better-funded routes, and stays there
+    Given the chain
+      | route | keys |
+      | a     | k1   |
+      | b     | k1   |
+    When the calls end
+      | route | endings        |
+      | a     | provider_quota |
+      | b     | ok             |
+    Then the moves are
+      """
+      first a k1
+      failover b k1
+      completed
+      """
+    And the selections are ", "
+    # Its circuit is open for 30 s; its place is behind for longer.
+    When 50m go by
+    And the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      first b k1
+      completed
+      """
+    And the fallback kind is "none"
+    # It is the last resort: here its circuit is half open, and this call its probe.
+    When the calls end
+      | route | endings            |
+      | b     | timeout_first_byte |
+      | a     | provider_quota     |
+    Then the moves are
+      """
+      first b k1
+      probe a k1
+      failed upstream_exhausted
+      """
+    And the selections are ", house_account_exhausted"
+    # Somebody paid: it serves once, and has its place again.
+    When 50m go by
+    And the calls end
+      | route | endings            |
+      | b     | timeout_first_byte |
+      | a     | ok                 |
+    Then the moves are
+      """
+      first b k1
+      probe a k1
+      completed
+      """
+    When the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      first a k1
+      completed
+      """
+    And the selections are ""
+
+  @H12
+  Scenario: What was known of an account for an hour is asked about again
+    Given the chain
+      | route | keys |
+      | a     | k1   |
+      | b     | k1   |
+    When the calls end
+      | route | endings        |
+      | a     | provider_quota |
+      | b     | ok             |
+    And 61m go by
+    And the calls end
+      | route | endings        |
+      | a     | provider_quota |
+      | b     | ok             |
+    Then the moves are
+      """
+      probe a k1
+      failover b k1
+      completed
+      """
+    When 1m go by
+    And the calls end
+      | route | endings |
+      | b     | ok      |
+    Then the moves are
+      """
+      first b k1
+      completed
+      """
+
+  @H12 @W17
+  Scenario: A pool with one funded key keeps its place
+    Given the chain
+      | route | keys   | strategy |
+      | a     | k1, k2 | failover |
+      | b     | k1     |          |
+    When the calls end
+      | route | endings        |
+      | a     | provider_quota |
+      | b     | ok             |
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      first a k2
+      completed
+      """
+
+  @H12 @W6
+  Scenario: An organization's own account is never put behind the operator's
+    Given the chain
+      | route | owner     | keys |
+      | a     | workspace | k1   |
+      | b     |           | k1   |
+    When the calls end
+      | route | endings        |
+      | a     | provider_quota |
+    And 1m go by
+    And the calls end
+      | route | endings |
+      | a     | ok      |
+    Then the moves are
+      """
+      probe a k1
+      completed
+      """
+    And the selections are ""

@@ -98,6 +98,7 @@ func (r *Registry) Observe(rung *walk.Rung, credential, caller string, f *failur
 		return
 	}
 	s := circuit.Judge(f, caller)
+	r.aboutFunds(&s.Credential, rung, credential)
 	policy := routePolicy(rung)
 	r.observe(l.credential, s.Credential, circuit.CredentialPolicy(), now)
 	r.observe(l.byKey, s.ByKey, policy, now)
@@ -110,6 +111,9 @@ func (r *Registry) observe(e *entry, s circuit.Signal, p circuit.Policy, now tim
 	defer e.mu.Unlock()
 	change := e.circuit.Observe(s, p, now)
 	e.settle(now)
+	if change.Exhausted {
+		r.noteExhausted(change.Until)
+	}
 	// Under the lock, so that the log has a circuit's transitions in their order.
 	r.note(e.name, change, now)
 }

@@ -29,6 +29,9 @@ type Secrets interface {
 // Config is what a Registry is made of.
 type Config struct {
 	Secrets Secrets
+	// SecretID tells which secret a key stands for now; another in its place is another
+	// account (H12). nil tells none apart.
+	SecretID func(p *catalog.Provider, keyID string) string
 	// Log takes the transitions; nil keeps none. See Run.
 	Log Log
 	// Worker is this process in the log's envelope (E12): circuits are a worker's own.
@@ -51,6 +54,10 @@ type Registry struct {
 	circuits map[address]*entry
 	// evicted is when circuits were last evicted.
 	evicted time.Time
+
+	// exhausted is until when any account at all is known to be out of funds, in Unix
+	// nanoseconds: nearly always none is, and nothing has to be looked up.
+	exhausted atomic.Int64
 
 	transitions chan transition
 	unwritten   atomic.Int64
@@ -269,7 +276,7 @@ func (e *entry) expired(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := &e.circuit
-	return !c.Throttled(now) && (c.State(now) == circuit.Closed || now.Sub(c.Until()) > idleAfter)
+	return !c.Throttled(now) && !now.Before(c.ExhaustedUntil()) && (c.State(now) == circuit.Closed || now.Sub(c.Until()) > idleAfter)
 }
 
 // settle updates what is read without the lock. It needs e.mu.
@@ -296,11 +303,16 @@ func (r *Registry) Credentials(p *catalog.Provider) []walk.Credential {
 	return creds
 }
 
-func (r *Registry) parkedUntil(p *catalog.Provider, keyID string) time.Time {
+// credential finds the circuit of a provider's key, nil while nobody has called it.
+func (r *Registry) credential(p *catalog.Provider, keyID string) *entry {
 	s := r.shardOf(keyID)
 	s.mu.RLock()
-	e := s.keys[poolKey{p.ID, keyID}]
-	s.mu.RUnlock()
+	defer s.mu.RUnlock()
+	return s.keys[poolKey{p.ID, keyID}]
+}
+
+func (r *Registry) parkedUntil(p *catalog.Provider, keyID string) time.Time {
+	e := r.credential(p, keyID)
 	if e == nil {
 		return time.Time{}
 	}

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -66,11 +67,35 @@ func (r *Registry) entries() []*entry {
 	return entries
 }
 
+const (
+	// recallWithin is how far back a worker's memory goes when it starts: the longest
+	// open_for that configuration allows, and four times the longest throttle window.
+	recallWithin = 24 * time.Hour
+	// recallRows bounds it by what is read in a moment. The newest come first, and of a
+	// circuit only its last transitions matter.
+	recallRows = 10_000
+)
+
+// Memory is where the log keeps what circuits said.
+type Memory interface {
+	RecentCircuits(ctx context.Context, within time.Duration, limit int) ([]eventstore.Recorded, error)
+}
+
+// Recall restores what workers lately knew, this one before its restart among them.
+// Call it before the first claim. A worker that cannot remember begins with closed
+// circuits and finds out for itself.
+func (r *Registry) Recall(ctx context.Context, log Memory, now time.Time) error {
+	recorded, err := log.RecentCircuits(ctx, recallWithin, recallRows)
+	if err == nil {
+		r.Restore(recorded, now)
+	}
+	return err
+}
+
 // Restore takes over what the log tells of circuits that are still open, so that a
 // restart does not forget them. Call it before the first claim, with the events of
-// the circuits' streams in the log's order: nothing older than
-// circuit.MaxThrottleWindow matters. What this release cannot read is passed over:
-// no money hangs on it (C15).
+// the circuits' streams in the log's order. What this release cannot read is passed
+// over: no money hangs on it (C15).
 func (r *Registry) Restore(recorded []eventstore.Recorded, now time.Time) {
 	var h circuit.History
 	for _, rec := range recorded {
@@ -85,6 +110,7 @@ func (r *Registry) Restore(recorded []eventstore.Recorded, now time.Time) {
 		e.mu.Lock()
 		e.circuit = m.Circuit
 		e.settle(now)
+		r.noteExhausted(m.Circuit.ExhaustedUntil())
 		e.mu.Unlock()
 	}
 }

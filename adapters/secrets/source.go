@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,6 +109,19 @@ func (s *Source) secret(ctx context.Context, held catalog.StoredCredential) (Sec
 		return secret, nil
 	}
 	return s.open(ctx, held)
+}
+
+// SecretID tells which secret a key of a provider stands for now, and is none: another
+// one in its place has another id. What the environment holds is the same for as long
+// as the process runs, so the variables' names will do.
+func (s *Source) SecretID(p *catalog.Provider, keyID string) string {
+	for _, k := range p.Keys {
+		if k.ID == keyID && !k.Stored {
+			return strings.Trim(strings.Join([]string{k.Env, k.EnvAccessKey, k.EnvSecretKey}, " "), " ")
+		}
+	}
+	held, _ := s.held(p, keyID)
+	return held.ID.String()
 }
 
 func isStored(p *catalog.Provider, keyID string) bool {

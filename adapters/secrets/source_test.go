@@ -202,3 +202,24 @@ func TestNoFallingBackToAnotherSource_C14(t *testing.T) {
 		}
 	}
 }
+
+// A key's secret has another id when it is another secret, and never one that is made
+// from it.
+//
+// Rules: H12, E10.
+func TestSecretIDTellsSecretsApart_H12(t *testing.T) {
+	d := newDesk(t)
+	none := d.SecretID(d.p, "k")
+	first := d.store(t, "one")
+	if got := d.SecretID(d.p, "k"); got != first.String() || got == none {
+		t.Errorf("%q for the secret %s, %q for none", got, first, none)
+	}
+	second := d.store(t, "one")
+	if got := d.SecretID(d.p, "k"); got != second.String() {
+		t.Errorf("%q for its successor %s", got, second)
+	}
+	d.p.Keys = []catalog.ProviderKey{{ID: "k", Env: "A_KEY"}, {ID: "pair", EnvAccessKey: "A", EnvSecretKey: "B"}}
+	if one, pair := d.SecretID(d.p, "k"), d.SecretID(d.p, "pair"); one != "A_KEY" || pair != "A B" {
+		t.Errorf("%q and %q in the environment", one, pair)
+	}
+}

@@ -47,6 +47,9 @@ const (
 	drain = 60 * time.Second
 	// sayTimeout bounds an append of the worker's own stream.
 	sayTimeout = 10 * time.Second
+	// recallTimeout bounds how long a start waits for what circuits said: they are nice to
+	// have.
+	recallTimeout = 2 * time.Second
 	// poolConns are the connections for read models: one for each projection that
 	// this worker leads, and some for searches.
 	poolConns = 10
@@ -133,6 +136,7 @@ func openWorker(ctx context.Context, cfg workerConfig) (_ *worker, err error) {
 		return nil, err
 	}
 	w.wire(cfg.db)
+	w.recall(ctx)
 	return w, nil
 }
 
@@ -177,10 +181,20 @@ func (w *worker) openReconciler(ctx context.Context, db database) error {
 	return nil
 }
 
+// recall lets the worker begin with what is known of routes and accounts (H11, H12).
+// Without it the worker would be as good, and find out again by failed calls.
+func (w *worker) recall(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
+	defer cancel()
+	if err := w.health.Recall(ctx, w.store, time.Now()); err != nil {
+		w.logger.Warn("circuits begin closed: what workers knew of them could not be read", "cause", err)
+	}
+}
+
 // wire joins the pieces. It does no I/O and cannot fail.
 func (w *worker) wire(db database) {
 	w.calls = provider.New(provider.Config{Outbound: registry.Outbound(), InternalHosts: w.callable})
-	w.health = health.New(health.Config{Secrets: w.credentials, Log: w.store, Worker: w.id, Logger: w.logger})
+	w.health = health.New(health.Config{Secrets: w.credentials, SecretID: w.credentials.SecretID, Log: w.store, Worker: w.id, Logger: w.logger})
 	w.gateway = gateway.New(gateway.Config{
 		Log: w.store, Providers: w.calls, Estimator: tokens.NewEstimator(), Secrets: w.credentials,
 		Health:        w.health,

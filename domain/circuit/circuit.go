@@ -119,6 +119,9 @@ type Circuit struct {
 
 	throttledUntil time.Time
 	throttleCause  Cause
+
+	// account is a credential's: whether the account behind it has funds.
+	account account
 }
 
 // sighting is a failure that one caller saw.
@@ -217,6 +220,8 @@ func (c *Circuit) Observe(s Signal, p Policy, now time.Time) Change {
 		return c.failedFor(s, p, now)
 	case Throttle:
 		return c.throttled(s, now)
+	case OutOfFunds:
+		return c.exhausted(s, now)
 	default:
 		c.giveBack()
 		return Change{}
@@ -232,7 +237,7 @@ func (c *Circuit) giveBack() { c.trial = time.Time{} }
 func (c *Circuit) succeeded() Change {
 	if !c.open {
 		c.failures, c.callers = nil, nil
-		return Change{}
+		return c.funded()
 	}
 	if c.trial.IsZero() {
 		return Change{}
@@ -242,7 +247,8 @@ func (c *Circuit) succeeded() Change {
 	return closed
 }
 
-// reset forgets every failure. The throttle window is not one.
+// reset forgets every failure, an account without funds among them. The throttle
+// window is not one.
 func (c *Circuit) reset() {
 	*c = Circuit{throttledUntil: c.throttledUntil, throttleCause: c.throttleCause}
 }

@@ -57,9 +57,13 @@ type Change struct {
 	To State
 	// Throttle is set instead of To when a throttle window opened or grew.
 	Throttle bool
-	Cause    Cause
-	Until    time.Time
-	Trips    int
+	// Exhausted and Funded are set instead when an account ran out of funds, or was found
+	// to have some again (H12).
+	Exhausted, Funded bool
+	Cause             Cause
+	Until             time.Time
+	Trips             int
+	SecretID          string
 }
 
 // Event is the change as the log has it, nil for none.
@@ -68,6 +72,10 @@ func (c Change) Event(n Name) any {
 	switch {
 	case c.Throttle:
 		return ThrottleWindowOpened{Name: n, Cause: c.Cause, Until: until}
+	case c.Exhausted:
+		return AccountExhausted{Name: n, Cause: c.Cause, SecretID: c.SecretID, Until: until}
+	case c.Funded:
+		return AccountFunded{Name: n}
 	case c.To == Open:
 		return CircuitOpened{Name: n, Cause: c.Cause, Until: until, Trips: c.Trips}
 	case c.To == HalfOpen:

@@ -21,6 +21,14 @@ type View struct {
 // stop where the question is: what it says then is what the workers knew.
 type History struct {
 	circuits map[place]*past
+	// accounts are what the last worker to say something knew of a credential's funds, by
+	// the credential's key: an account is the same for all of them.
+	accounts map[string]funds
+}
+
+type funds struct {
+	name    Name
+	account account
 }
 
 type place struct {
@@ -46,9 +54,17 @@ func (h *History) Apply(worker string, e any) {
 	case CircuitClosed:
 		c := h.at(worker, e.Name)
 		c.reset()
+		delete(h.accounts, e.Key)
 	case ThrottleWindowOpened:
 		c := h.at(worker, e.Name)
 		c.throttledUntil, c.throttleCause = e.Until, e.Cause
+	case AccountExhausted:
+		if h.accounts == nil {
+			h.accounts = map[string]funds{}
+		}
+		h.accounts[e.Key] = funds{e.Name, account{until: e.Until, secretID: e.SecretID, cause: e.Cause}}
+	case AccountFunded:
+		delete(h.accounts, e.Key)
 	}
 }
 
@@ -84,7 +100,8 @@ type Memory struct {
 }
 
 // Remembered lists each circuit that some worker keeps closed to calls beyond now,
-// by an open window or a throttle: the longest where workers differ. A worker that
+// by an open window or a throttle: the longest where workers differ; and each
+// credential whose account is known to be out of funds beyond now. A worker that
 // starts begins with it instead of paying again for what others have learned. What
 // has ended is left out: the next call finds out for itself.
 func (h *History) Remembered(now time.Time) []Memory {
@@ -105,6 +122,16 @@ func (h *History) Remembered(now time.Time) []Memory {
 		if throttled && past.circuit.throttledUntil.After(c.throttledUntil) {
 			c.throttledUntil, c.throttleCause = past.circuit.throttledUntil, past.circuit.throttleCause
 		}
+	}
+	for key, f := range h.accounts {
+		if !now.Before(f.account.until) {
+			continue
+		}
+		p := place{kind: f.name.Kind, key: key}
+		if all[p] == nil {
+			all[p] = &Memory{Name: f.name}
+		}
+		all[p].Circuit.account = f.account
 	}
 	memories := make([]Memory, 0, len(all))
 	for _, m := range all {

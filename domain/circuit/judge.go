@@ -12,7 +12,7 @@ type Effect uint8
 // Neutral changes nothing and gives a probe back. Success is an answer that ended
 // properly. Reached is an answer of any kind from an endpoint. Failed counts
 // towards opening, FailedAtOnce opens, FailedFor counts by who saw it. Throttle
-// opens the throttle window.
+// opens the throttle window. OutOfFunds is about the account behind a credential.
 const (
 	Neutral Effect = iota
 	Success
@@ -21,6 +21,7 @@ const (
 	FailedAtOnce
 	FailedFor
 	Throttle
+	OutOfFunds
 )
 
 // Signal is an outcome as one circuit sees it.
@@ -31,6 +32,8 @@ type Signal struct {
 	Caller string
 	// For is the length of the window, for Throttle.
 	For time.Duration
+	// SecretID tells which secret was used, for OutOfFunds; Judge does not know it.
+	SecretID string
 }
 
 // Cause is why a circuit changed: our own words, never a provider's (E10).
@@ -117,11 +120,14 @@ func endpointSignal(f *failure.Failure, cause Cause, caller string) Signal {
 
 // credentialSignal: a key that was refused is left alone for long; one that was
 // throttled is parked exactly as long as the provider said, and not at all when it
-// said nothing (H5, W18).
+// said nothing (H5, W18). One whose account is out of funds stays in use where there
+// is nothing better (H12).
 func credentialSignal(f *failure.Failure, cause Cause) Signal {
 	switch f.Class {
 	case failure.ProviderAuth, failure.CustomerCredential:
 		return Signal{Effect: FailedAtOnce, Cause: cause}
+	case failure.ProviderQuota:
+		return Signal{Effect: OutOfFunds, Cause: cause}
 	case failure.Throttled:
 		if f.Retry.Told {
 			return Signal{Effect: Throttle, Cause: cause, For: min(f.Retry.After, MaxThrottleWindow)}

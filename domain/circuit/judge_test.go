@@ -26,7 +26,7 @@ func TestJudge_W1(t *testing.T) {
 		failure.BadPayload:       {200, effects{route: Failed, endpoint: Reached}},
 		failure.Throttled:        {429, effects{byKey: Throttle, endpoint: Reached}},
 		failure.ProviderAuth:     {401, effects{byKey: FailedAtOnce, endpoint: Reached, credential: FailedAtOnce}},
-		failure.ProviderQuota:    {402, effects{byKey: FailedAtOnce, endpoint: Reached}},
+		failure.ProviderQuota:    {402, effects{byKey: FailedAtOnce, endpoint: Reached, credential: OutOfFunds}},
 		failure.DeploymentGone:   {404, effects{route: FailedAtOnce, endpoint: Reached}},
 		failure.EmptyCompletion:  {200, effects{endpoint: Reached}},
 		failure.BaseURLRefused:   {0, effects{}},

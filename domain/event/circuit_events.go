@@ -8,4 +8,6 @@ var circuitEvents = []definition{
 	define[circuit.CircuitHalfOpened]("circuit_half_opened"),
 	define[circuit.CircuitClosed]("circuit_closed"),
 	define[circuit.ThrottleWindowOpened]("throttle_window_opened"),
+	define[circuit.AccountExhausted]("account_exhausted"),
+	define[circuit.AccountFunded]("account_funded"),
 }

@@ -43,7 +43,7 @@ var requestSamples = []Event{
 	request.AttemptReserved{
 		Attempt: 1, Rung: 1, Kind: request.KindFailover, Tenant: "acme", Provider: "bedrock-east", Model: "fable-5",
 		Deployment: "fable-5@bedrock", ProviderKey: "k1", CredentialOwner: request.Operator, FallbackKind: request.SameModel,
-		FallbackDepth: 1, Masked: true, OnClientCancel: "drain", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
+		FallbackDepth: 1, Selection: request.HouseAccountExhausted, Masked: true, OnClientCancel: "drain", Estimate: request.Estimate{InputTokens: 812, MaxOutputTokens: 1024},
 		Prices: samplePrices, Reserved: 17_952_000, Promotion: samplePromotion, SurchargePercent: &samplePercent, Holds: []string{"org/acme/usd/month/2026-11"},
 		Takes: []request.Take{{Key: "org/acme/requests/minute/trailing", Settled: 1}, {Key: "org/acme/tokens/held", Held: 812_000}},
 	},

@@ -94,7 +94,9 @@ type AttemptReserved struct {
 	CredentialOwner Owner        `json:"credential_owner"`
 	FallbackKind    FallbackKind `json:"fallback_kind"`
 	FallbackDepth   int          `json:"fallback_depth"`
-	Masked          bool         `json:"masked,omitempty"`
+	// Selection is set where something else than the chain decided on the route's turn.
+	Selection Selection `json:"selection,omitempty"`
+	Masked    bool      `json:"masked,omitempty"`
 	// OnClientCancel is what becomes of the call when the client leaves: cancel or
 	// drain (S7).
 	OnClientCancel string        `json:"on_client_cancel,omitempty"`

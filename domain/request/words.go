@@ -68,6 +68,13 @@ const (
 	Workspace Owner = "workspace"
 )
 
+// Selection is what else than its place in the chain had to do with a route's turn.
+type Selection string
+
+// HouseAccountExhausted is a route whose account is known to be out of funds: it stands
+// behind the better-funded ones of its group (H12). It is no error of this request's.
+const HouseAccountExhausted Selection = "house_account_exhausted"
+
 // FallbackKind is how far the answer is from what was asked (M11).
 type FallbackKind string
 

@@ -44,9 +44,9 @@ func (f Fingerprint) affinity(deployment string, weight float64) float64 {
 const evenWeight = 1
 
 // placed orders the rungs of a plan for one request: within their stage and never
-// across a reference (N19).
-func placed(rungs []Rung, req Request) []Rung {
-	return issuerFirst(byConversation(rungs, req), req.Issuer)
+// across a reference (N19). exhausted tells the rungs whose accounts have no funds.
+func placed(rungs []Rung, req Request, exhausted func(*Rung) bool) []Rung {
+	return issuerFirst(fundedFirst(byConversation(rungs, req), exhausted), req.Issuer)
 }
 
 // issuerFirst brings the deployment that sealed the request's reasoning to the front

@@ -24,8 +24,11 @@ func conversationOf(n int) Request {
 	return Request{Admitted: request.RequestAdmitted{Tenant: "acme", Key: "key1"}, Conversation: fmt.Sprint(n)}
 }
 
+// nobody is out of funds.
+func nobody(*Rung) bool { return false }
+
 func firstOf(rungs []Rung, conversation int) string {
-	return placed(rungs, conversationOf(conversation))[0].Deployment.ID
+	return placed(rungs, conversationOf(conversation), nobody)[0].Deployment.ID
 }
 
 // Rules: T3.
@@ -100,7 +103,7 @@ func TestNoRungCrossesAReference_N19(t *testing.T) {
 		rungs[i].Stage = i / 3
 	}
 	for c := range 200 {
-		for i, r := range placed(rungs, conversationOf(c)) {
+		for i, r := range placed(rungs, conversationOf(c), nobody) {
 			if r.Stage != i/3 {
 				t.Fatalf("rung %d is at %d", r.Index, i)
 			}

@@ -12,6 +12,7 @@ import (
 
 // Start begins the walk: a refusal without any attempt, or the first call.
 func (m *Machine) Start(now time.Time) Move {
+	m.rungs = placed(m.rungs, m.req, func(r *Rung) bool { return m.world.Exhausted(r, now) })
 	m.closeUnavailable()
 	if m.nothingFree(now) {
 		return m.refuse(noAllowance(), nil)
@@ -297,7 +298,8 @@ func (m *Machine) call(r *Rung, key string, kind request.AttemptKind, now time.T
 		CredentialOwner: r.owner(), FallbackKind: m.fallbackKind(r), FallbackDepth: m.depth(),
 		Masked: r.Deployment.Masked, OnClientCancel: string(r.Provider.OnClientCancel), Estimate: estimate, Prices: r.Deployment.Prices, Reserved: funds.worst,
 		Promotion: funds.offer, SurchargePercent: r.Surcharge, Holds: budget.Holds(funds.limits),
-		Takes: append(budget.Take(funds.limits, estimate.InputTokens), funds.takes...),
+		Takes:     append(budget.Take(funds.limits, estimate.InputTokens), funds.takes...),
+		Selection: r.selection(),
 	}
 	m.noteModelChange(r)
 	m.attempts = append(m.attempts, attempt{reserved: reserved, rung: m.cursor, begun: now})

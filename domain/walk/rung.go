@@ -39,6 +39,9 @@ type Rung struct {
 	// Surcharge is set on the operator's rungs that follow an organization's own: in
 	// percent of the list price (M12).
 	Surcharge *decimal.Decimal
+	// Exhausted is set when a walk begins on a rung whose accounts are all known to be out
+	// of funds (H12).
+	Exhausted bool
 	// Position, Referred and Override are its stage's: see catalog.Stage (C6).
 	Position int
 	Referred bool
@@ -59,6 +62,9 @@ type World interface {
 	// Claim asks the circuits whether a route may be called; an admitted probe is
 	// taken by asking.
 	Claim(r *Rung, credential string, pass Pass, now time.Time) Verdict
+	// Exhausted reports whether every account of the operator's that a rung could be
+	// called on is known to be out of funds (H12).
+	Exhausted(r *Rung, now time.Time) bool
 	// CacheEstimate is the fraction of input that the route read from its cache
 	// lately, 0 without evidence (T4, L7).
 	CacheEstimate(r *Rung) float64

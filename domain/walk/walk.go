@@ -158,7 +158,7 @@ type attempt struct {
 
 // New makes the machine of one request over the rungs of its plan.
 func New(req Request, rungs []Rung, world World) *Machine {
-	return &Machine{req: req, rungs: placed(rungs, req), world: world}
+	return &Machine{req: req, rungs: rungs, world: world}
 }
 
 // Move is the machine's answer: what to do. What has to be written first is in

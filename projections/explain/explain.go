@@ -69,7 +69,7 @@ func (t *teller) tell(e event.Event) {
 		t.skipped(e)
 	case request.AttemptReserved:
 		t.reserved[e.Attempt] = e
-		t.say("Attempt %d goes to %s: %s. %s is held for it.%s", e.Attempt, e.Deployment, t.why(e), usd(e.Reserved), pays(e.Promotion))
+		t.say("Attempt %d goes to %s: %s. %s is held for it.%s%s", e.Attempt, e.Deployment, t.why(e), usd(e.Reserved), pays(e.Promotion), selected(e.Selection))
 	case request.AttemptFailed:
 		t.failed(e)
 	case request.AttemptThrottled:
@@ -120,6 +120,14 @@ func (t *teller) why(e request.AttemptReserved) string {
 		return "circuits alone kept every route shut, and a model never fails on that alone"
 	}
 	return string(e.Kind)
+}
+
+// selected says what else decided on a route's turn.
+func selected(s request.Selection) string {
+	if s == request.HouseAccountExhausted {
+		return " Its account is known to be out of funds, so that it stands behind every better-funded route of its group."
+	}
+	return ""
 }
 
 func percent(e request.AttemptReserved) string {

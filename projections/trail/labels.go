@@ -49,7 +49,11 @@ var labels = map[string]func(gjson.Result) label{
 		return label{words("skip rung", f.Get("rung").Raw, where+":", f.Get("reason").Str), warning}
 	},
 	"attempt_reserved": func(f gjson.Result) label {
-		return label{text: words("attempt", f.Get("attempt").Raw, f.Get("kind").Str+":", destinationOf(f)) + paidBy(f)}
+		text := words("attempt", f.Get("attempt").Raw, f.Get("kind").Str+":", destinationOf(f)) + paidBy(f)
+		if selection := f.Get("selection").Str; selection != "" {
+			text += ", " + selection
+		}
+		return label{text: text}
 	},
 	"attempt_failed": func(f gjson.Result) label {
 		text := words("  failed:", f.Get("failure").Str, status(f))

@@ -24,8 +24,8 @@ var (
 	// the holds and takes are names of our counters.
 	ours = []string{"tenant", "holds", "takes"}
 	// destination is where an attempt went. The source of a price says whose price
-	// page it was read from.
-	destination = []string{"provider", "deployment", "provider_key", "prices.source"}
+	// page it was read from, the selection how its account stands.
+	destination = []string{"provider", "deployment", "provider_key", "prices.source", "selection"}
 	// safeDetail are the details of a skip that name no destination.
 	safeDetail = []string{"circuit", "until", "limit", "used"}
 )

@@ -110,6 +110,8 @@ type World struct {
 	Parked map[string]time.Time
 	// Closed is what a circuit answers for a deployment; absent admits.
 	Closed map[string]walk.Verdict
+	// Broke are the deployments whose accounts are known to be out of funds.
+	Broke map[string]bool
 	// First is where a pool is begun.
 	First int
 	// Jitter is the random number of every pause.
@@ -134,6 +136,11 @@ func (w *World) Claim(r *walk.Rung, _ string, pass walk.Pass, _ time.Time) walk.
 		return walk.Verdict{}
 	}
 	return w.Closed[r.Deployment.ID]
+}
+
+// Exhausted implements walk.World.
+func (w *World) Exhausted(r *walk.Rung, _ time.Time) bool {
+	return r.Deployment != nil && w.Broke[r.Deployment.ID]
 }
 
 // CacheEstimate implements walk.World.
