@@ -62,9 +62,10 @@ type Check struct {
 	// Observe refuses nothing: what would have been refused is told (R9).
 	Observe bool
 	// Budget is the limit's id and Scope who refuses: organization, key, model,
-	// deployment ... (A9).
+	// deployment ..., and Of which of them (A9).
 	Budget string
 	Scope  string
+	Of     string
 	// Resets is when a window of the calendar ends; zero for a total and for a trailing
 	// window.
 	Resets time.Time

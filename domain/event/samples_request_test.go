@@ -17,7 +17,7 @@ var (
 	}
 	samplePercent = decimal.RequireFromString("7.5")
 	sampleRefusal = request.Refusal{
-		Code: "insufficient_quota", Scope: "organization", Limit: 500_000_000_000, Used: 499_999_999_999,
+		Code: "insufficient_quota", Scope: "model", Of: "fable-5", Limit: 500_000_000_000, Used: 499_999_999_999,
 		Unit: "nanousd", Resets: "2026-12-01T00:00:00Z",
 	}
 	sampleSkip = request.RouteSkipped{

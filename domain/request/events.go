@@ -62,8 +62,11 @@ type RequestRefused struct {
 
 // Refusal is why: our error code, and for a limit its scope, size and use.
 type Refusal struct {
-	Code   string `json:"code"`
-	Scope  string `json:"scope,omitempty"`
+	Code  string `json:"code"`
+	Scope string `json:"scope,omitempty"`
+	// Of is whose limit it is, where the scope alone does not say: the key, the team, the
+	// model ...
+	Of     string `json:"of,omitempty"`
 	Limit  int64  `json:"limit,omitempty"`
 	Used   int64  `json:"used,omitempty"`
 	Unit   string `json:"unit,omitempty"`

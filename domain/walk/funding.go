@@ -200,7 +200,7 @@ func detailOf(r request.Refusal, id string) map[string]string {
 func refusalOf(r budget.Refusal) request.Refusal {
 	c := r.Check
 	out := request.Refusal{
-		Code: string(request.CodeInsufficientQuota), Scope: c.Scope, Limit: c.Limit, Used: r.Used, Unit: c.UnitName(),
+		Code: string(request.CodeInsufficientQuota), Scope: c.Scope, Of: c.Of, Limit: c.Limit, Used: r.Used, Unit: c.UnitName(),
 	}
 	if c.Unit != catalog.USD && c.Scope != promotion.Scope && (budget.Trails(c.Key) || !c.Resets.IsZero()) {
 		out.Code = string(request.CodeRateLimitExceeded)

@@ -155,7 +155,7 @@ func Of(e any, stream, worker string) (News, bool) {
 			Period: e.Period, Amounts: e.Amounts, UnknownAttempts: e.UnknownAttempts, Lines: e.Lines,
 		}}, true
 	case request.RequestRefused:
-		return Exhausted(Subject{Tenant: e.Tenant, Key: e.Key, Model: e.RequestedModel}, e.Refusal)
+		return Exhausted(e.Tenant, e.Refusal)
 	case reconciliation.CheckCompleted:
 		if e.Result != reconciliation.Differs {
 			return News{}, false
@@ -180,34 +180,19 @@ func circuitOf(n circuit.Name, worker string) Circuit {
 // Exhausted is a refusal for want of budget, which is news once in a window: the
 // thousand refusals behind the first say the same. A limit that was raised and is
 // reached again is news again.
-func Exhausted(s Subject, r request.Refusal) (News, bool) {
-	if r.Code != string(request.CodeInsufficientQuota) || s.Tenant == "" {
+func Exhausted(tenant string, r request.Refusal) (News, bool) {
+	if r.Code != string(request.CodeInsufficientQuota) || tenant == "" {
 		return News{}, false
 	}
 	until, _ := time.Parse(time.RFC3339, r.Resets) // zero for a total
 	return News{
-		Type: catalog.HookBudgetExhausted, Tenant: s.Tenant,
-		Data: Exhaustion{budgetOf(r.Scope, s.under(r.Scope), r.Unit, r.Limit, r.Used, r.Resets)},
+		Type: catalog.HookBudgetExhausted, Tenant: tenant,
+		Data: Exhaustion{budgetOf(r.Scope, r.Of, r.Unit, r.Limit, r.Used, r.Resets)},
 		Once: strings.Join([]string{
-			string(catalog.HookBudgetExhausted), s.Tenant, r.Scope, s.under(r.Scope), r.Unit, strconv.FormatInt(r.Limit, 10), r.Resets,
+			string(catalog.HookBudgetExhausted), tenant, r.Scope, r.Of, r.Unit, strconv.FormatInt(r.Limit, 10), r.Resets,
 		}, "/"),
 		Until: until.UTC(),
 	}, true
-}
-
-// Subject is whose request was refused.
-type Subject struct{ Tenant, Key, Model string }
-
-// under is whose limit of a scope it was, as far as a refusal tells: it does not tell the
-// team or the identity behind a key.
-func (s Subject) under(scope string) string {
-	switch scope {
-	case catalog.ScopeOrganization:
-		return ""
-	case catalog.ScopeKey, catalog.ScopeTeam, catalog.ScopeIdentity:
-		return s.Key
-	}
-	return s.Model
 }
 
 // reached leaves out minutes and hours: such a limit is a rate, which may be near its

@@ -106,13 +106,12 @@ func TestAWindowIsExhaustedOnce_U4(t *testing.T) {
 	r := request.Refusal{
 		Code: "insufficient_quota", Scope: "organization", Limit: 5e9, Used: 49e8, Unit: "nanousd", Resets: "2026-12-01T00:00:00Z",
 	}
-	acme := webhook.Subject{Tenant: "acme", Key: "k1", Model: "m"}
-	first, ok := webhook.Exhausted(acme, r)
+	first, ok := webhook.Exhausted("acme", r)
 	if !ok || !first.Until.Equal(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Fatalf("%+v, %v", first, ok)
 	}
 	r.Used++
-	if again, _ := webhook.Exhausted(acme, r); again.Once != first.Once {
+	if again, _ := webhook.Exhausted("acme", r); again.Once != first.Once {
 		t.Error("the second refusal is another piece of news")
 	}
 	for what, change := range map[string]func(r *request.Refusal){
@@ -123,21 +122,22 @@ func TestAWindowIsExhaustedOnce_U4(t *testing.T) {
 	} {
 		other := r
 		change(&other)
-		if again, _ := webhook.Exhausted(acme, other); again.Once == first.Once {
+		if again, _ := webhook.Exhausted("acme", other); again.Once == first.Once {
 			t.Errorf("another %s is the same piece of news", what)
 		}
 	}
-	if theirs, _ := webhook.Exhausted(webhook.Subject{Tenant: "zeta"}, r); theirs.Once == first.Once {
+	if theirs, _ := webhook.Exhausted("zeta", r); theirs.Once == first.Once {
 		t.Error("another organization's is the same piece of news")
 	}
-	r.Scope = "key"
-	mine, _ := webhook.Exhausted(acme, r)
-	if other, _ := webhook.Exhausted(webhook.Subject{Tenant: "acme", Key: "k2", Model: "m"}, r); other.Once == mine.Once {
-		t.Error("another key's is the same piece of news")
+	r.Scope, r.Of = "team", "search"
+	mine, _ := webhook.Exhausted("acme", r)
+	r.Of = "maps"
+	if other, _ := webhook.Exhausted("acme", r); other.Once == mine.Once {
+		t.Error("another team's is the same piece of news")
 	}
 	for _, code := range []string{"rate_limit_exceeded", "model_not_found", ""} {
 		r.Code = code
-		if _, news := webhook.Exhausted(acme, r); news {
+		if _, news := webhook.Exhausted("acme", r); news {
 			t.Errorf("%q is news", code)
 		}
 	}

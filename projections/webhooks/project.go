@@ -87,11 +87,11 @@ func mayBeNews(rec eventstore.Recorded) bool {
 func (p Projection) tell(ctx context.Context, q *queue, rec eventstore.Recorded, e any) error {
 	news, ok := webhook.Of(e, rec.Stream, rec.Meta.Worker)
 	if end, refused := e.(request.RequestFinalized); refused && end.Refusal != nil {
-		subject, err := p.subject(ctx, rec.Stream)
+		tenant, err := p.tenant(ctx, rec.Stream)
 		if err != nil {
 			return err
 		}
-		news, ok = webhook.Exhausted(subject, *end.Refusal)
+		news, ok = webhook.Exhausted(tenant, *end.Refusal)
 	}
 	if !ok {
 		return nil
@@ -99,16 +99,16 @@ func (p Projection) tell(ctx context.Context, q *queue, rec eventstore.Recorded,
 	return q.tell(ctx, webhook.FromLog(rec.Shard, rec.Position), projections.ObservedAt(rec), news)
 }
 
-// subject asks the request's first event; empty for a stream without one.
-func (p Projection) subject(ctx context.Context, stream string) (webhook.Subject, error) {
+// tenant asks the request's first event whose it is; empty for a stream without one.
+func (p Projection) tenant(ctx context.Context, stream string) (string, error) {
 	opening, err := p.Log.ReadStream(ctx, stream, 1, 1)
 	if err != nil || len(opening) == 0 {
-		return webhook.Subject{}, err
+		return "", err
 	}
 	e, err := projections.Decode(opening[0])
 	if err != nil {
-		return webhook.Subject{}, err
+		return "", err
 	}
 	a, _ := e.(request.RequestAdmitted)
-	return webhook.Subject{Tenant: a.Tenant, Key: a.Key, Model: a.RequestedModel}, nil
+	return a.Tenant, nil
 }
