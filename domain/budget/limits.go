@@ -43,11 +43,14 @@ type Subject struct {
 // Limits are the limits that an attempt is under at one moment, with the counters that
 // hold them. A budget that applies twice is there once (M8).
 func Limits(s Subject, budgets []catalog.Budget, now time.Time) ([]Limit, error) {
-	var limits []Limit
+	// A budget counts for two models at most.
+	limits := make([]Limit, 0, len(budgets)+1)
+	clock := calendar{now: now.UTC()}
 	for i := range budgets {
 		b := &budgets[i]
-		for _, of := range s.under(b) {
-			l, err := limitOf(s.Tenant, b, of, now)
+		held, n := s.under(b)
+		for _, of := range held[:n] {
+			l, err := limitOf(s.Tenant, b, of, &clock)
 			if err != nil {
 				return nil, err
 			}
@@ -59,11 +62,11 @@ func Limits(s Subject, budgets []catalog.Budget, now time.Time) ([]Limit, error)
 
 // under are whose counters a budget of this scope counts in, for the subject. A budget
 // that names nobody in particular is each one's own.
-func (s Subject) under(b *catalog.Budget) []string {
+func (s *Subject) under(b *catalog.Budget) (held [2]string, n int) {
 	var of [2]string
 	switch b.Scope {
 	case catalog.ScopeOrganization:
-		return of[:1]
+		return of, 1
 	case catalog.ScopeTeam:
 		of[0] = s.Team
 	case catalog.ScopeIdentity:
@@ -80,13 +83,13 @@ func (s Subject) under(b *catalog.Budget) []string {
 	case catalog.ScopeDeployment:
 		of[0] = s.Deployment
 	}
-	var held []string
 	for _, one := range of {
 		if one != "" && (b.Of == "" || b.Of == one) {
-			held = append(held, one)
+			held[n] = one
+			n++
 		}
 	}
-	return held
+	return held, n
 }
 
 // ScopePromotion refuses what a promotion would have given away (M10).
@@ -95,25 +98,27 @@ const ScopePromotion = "promotion"
 // limitKeys begins the keys of all counters of limits.
 const limitKeys = "org/"
 
-func limitOf(tenant string, b *catalog.Budget, of string, now time.Time) (Limit, error) {
+// limitOf is one budget in the window that holds now. It is made for every reservation,
+// a dozen at a time, so a key is put together at once.
+func limitOf(tenant string, b *catalog.Budget, of string, clock *calendar) (Limit, error) {
 	size, err := b.Limit()
 	if err != nil {
 		return Limit{}, err
 	}
 	unit := b.Unit()
-	owner := limitKeys + tenant + "/"
-	if of != "" {
-		owner += b.Scope + "/" + of + "/"
-	}
 	l := Limit{
 		Unit: unit, Limit: size, Soft: share(size, b.Soft()), Budget: b.ID(), Scope: b.Scope, Of: of, Per: b.Per,
 		Observe: b.Enforcement == catalog.Observe,
 	}
-	window, resets := windowName(unit, b.Per, now)
+	window, resets := clock.window(unit, b.Per)
 	l.Resets = resets
-	l.Key = Key(strings.Join([]string{owner + string(unit), string(b.Per), window}, "/"))
-	if unit == catalog.Tokens && !strings.HasSuffix(string(l.Key), trailing) {
-		l.HeldKey = Key(owner + "tokens/held")
+	scope, between := "", ""
+	if of != "" {
+		scope, between = b.Scope, "/"
+	}
+	l.Key = Key(limitKeys + tenant + "/" + scope + between + of + between + string(unit) + "/" + string(b.Per) + "/" + window)
+	if unit == catalog.Tokens && window != trailing[1:] {
+		l.HeldKey = Key(limitKeys + tenant + "/" + scope + between + of + between + "tokens/held")
 	}
 	return l, nil
 }
@@ -127,14 +132,32 @@ func share(limit int64, percent int) int64 {
 	return whole*int64(percent) + (rest*int64(percent)+99)/100
 }
 
-// windowName names the window that holds now, and when the next one starts. Money is
+// calendar is one moment. It names each window once, however many limits have it.
+type calendar struct {
+	now    time.Time
+	seen   [5]catalog.Period
+	names  [5]string
+	resets [5]time.Time
+}
+
+// window names the window that holds now, and when the next one starts. Money is
 // counted by the UTC calendar; of requests and tokens a minute and an hour trail (R1,
 // R2).
-func windowName(unit catalog.Unit, per catalog.Period, now time.Time) (name string, resets time.Time) {
+func (c *calendar) window(unit catalog.Unit, per catalog.Period) (name string, resets time.Time) {
 	if unit != catalog.USD && (per == catalog.PerMinute || per == catalog.PerHour) {
 		return trailing[1:], time.Time{}
 	}
-	return CalendarWindow(per, now)
+	for i := range c.seen {
+		switch c.seen[i] {
+		case per:
+			return c.names[i], c.resets[i]
+		case "":
+			c.seen[i] = per
+			c.names[i], c.resets[i] = CalendarWindow(per, c.now)
+			return c.names[i], c.resets[i]
+		}
+	}
+	return CalendarWindow(per, c.now)
 }
 
 // CalendarWindow names the UTC window that holds now, and when the next one starts.
@@ -199,7 +222,7 @@ func (l *Limit) See(counters map[Key]Counter) Seen {
 
 // Holds are the counters that hold an attempt's money.
 func Holds(limits []Limit) []string {
-	var keys []string
+	keys := make([]string, 0, len(limits))
 	for i := range limits {
 		if limits[i].Unit == catalog.USD {
 			keys = append(keys, string(limits[i].Key))

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluice-gateway/sluice/domain/catalog"
@@ -39,8 +40,7 @@ func tokenParts(tokens int64) int64 {
 // Take is what a dispatch takes of the limits that do not count money: one request,
 // and its whole estimated input without any discount (R2).
 func Take(limits []Limit, inputTokens int64) []request.Take {
-	var takes []request.Take
-	held := map[Key]bool{}
+	takes := make([]request.Take, 0, len(limits))
 	for i := range limits {
 		l := &limits[i]
 		switch l.Unit {
@@ -52,8 +52,7 @@ func Take(limits []Limit, inputTokens int64) []request.Take {
 			if l.HeldKey != "" {
 				key = l.HeldKey
 			}
-			if !held[key] {
-				held[key] = true
+			if !slices.ContainsFunc(takes, func(t request.Take) bool { return t.Key == string(key) }) {
 				takes = append(takes, request.Take{Key: string(key), Held: tokenParts(inputTokens)})
 			}
 		}

@@ -3,8 +3,6 @@ package catalog
 import (
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/sluice-gateway/sluice/domain/money"
 )
 
@@ -92,11 +90,7 @@ func (b Budget) Limit() (int64, error) {
 	case Tokens:
 		return b.Tokens, nil
 	}
-	usd, err := decimal.NewFromString(b.LimitUSD)
-	if err != nil {
-		return 0, err
-	}
-	limit, err := money.FromUSD(usd)
+	limit, err := money.ParseUSD(b.LimitUSD)
 	return int64(limit), err
 }
 

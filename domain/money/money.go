@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/shopspring/decimal"
 )
@@ -68,6 +69,39 @@ var (
 func FromUSD(d decimal.Decimal) (NanoUSD, error) {
 	n, err := unscaled(d, amountPlaces)
 	return NanoUSD(n), err
+}
+
+// ParseUSD reads an amount as FromUSD does. A plain one ("500", "12.5") is read without
+// a decimal in between: limits are read for every reservation.
+func ParseUSD(text string) (NanoUSD, error) {
+	if n, ok := plainUSD(text); ok {
+		return n, nil
+	}
+	d, err := decimal.NewFromString(text)
+	if err != nil {
+		return 0, err
+	}
+	return FromUSD(d)
+}
+
+// plainUSD reads at most nine digits before a point and nine after it, which fit int64
+// whatever they are.
+func plainUSD(text string) (NanoUSD, bool) {
+	whole, fraction, pointed := strings.Cut(text, ".")
+	if whole == "" || len(whole) > amountPlaces || len(fraction) > amountPlaces || pointed && fraction == "" {
+		return 0, false
+	}
+	var n uint64
+	for _, digits := range [2]string{whole, fraction} {
+		for i := range len(digits) {
+			d := digits[i] - '0'
+			if d > 9 {
+				return 0, false
+			}
+			n = n*10 + uint64(d)
+		}
+	}
+	return NanoUSD(n * pow10[amountPlaces-len(fraction)]), true
 }
 
 // USD is the amount as an exact decimal number of dollars, for people.

@@ -329,3 +329,24 @@ func TestMediaHaveTheirOwnPrices_M2_M4(t *testing.T) {
 		}
 	}
 }
+
+// What ParseUSD reads without a decimal is what a decimal would have said.
+//
+// Rules: M1.
+func TestParseUSDIsExact_M1(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(
+			rapid.StringMatching(`[0-9]{0,11}(\.[0-9]{0,11})?`),
+			rapid.StringMatching(`[-+]?[0-9]{1,3}([.,e][0-9]{0,3})?`),
+		).Draw(t, "text")
+		got, err := money.ParseUSD(text)
+		var want money.NanoUSD
+		d, wrong := decimal.NewFromString(text)
+		if wrong == nil {
+			want, wrong = money.FromUSD(d)
+		}
+		if got != want || (err == nil) != (wrong == nil) {
+			t.Fatalf("%q: %d, %v; want %d, %v", text, got, err, want, wrong)
+		}
+	})
+}
