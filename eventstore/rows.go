@@ -93,6 +93,22 @@ func (r *Row) recorded(to []Recorded) ([]Recorded, error) {
 	return to, nil
 }
 
+// Recorded copies one of the row's events out, so that it stays valid.
+func (r *Row) Recorded(raw Raw) (Recorded, error) {
+	meta, err := r.Meta()
+	if err != nil {
+		return Recorded{}, err
+	}
+	return Recorded{
+		Event: Event{
+			Type: string(raw.Type), Version: raw.TypeVersion,
+			At: observed(raw.ObservedMicros), Data: append([]byte(nil), raw.Data...),
+		},
+		Shard: r.Shard, Position: raw.Position, Stream: string(raw.Stream),
+		StreamVersion: raw.StreamVersion, RecordedAt: raw.RecordedAt, Meta: meta,
+	}, nil
+}
+
 const rowColumns = `shard, position, events, stream, version, born, recorded_at, meta, body`
 
 // eachRow runs fn over a query's rows of rowColumns and says how many there were.

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"errors"
 
 	"github.com/sluice-gateway/sluice/domain/event"
@@ -40,6 +41,49 @@ func (s selector) choose(page []eventstore.Recorded) (batch []eventstore.Recorde
 		upTo = rec.Position
 	}
 	return batch, upTo, nil
+}
+
+// skimmer is a log that can be read without decoding what nobody wants.
+type skimmer interface {
+	// ReadRange gives fn the rows of a shard with events after one position up to
+	// another, in order and without gaps.
+	ReadRange(ctx context.Context, shard int16, after, upTo int64, fn func(*eventstore.Row) error) error
+}
+
+// errStopped ends a reading at an event that a projection cannot pass.
+var errStopped = errors.New("projections: stopped")
+
+// skim is choose on a range of the log. Of what is not wanted, which is most of a log
+// for most projections, nothing is made.
+func (s selector) skim(ctx context.Context, log skimmer, shard int16, after, to int64) (batch []eventstore.Recorded, upTo int64, stop, err error) {
+	upTo = after
+	err = log.ReadRange(ctx, shard, after, to, func(row *eventstore.Row) error {
+		for raw, err := range row.All() {
+			if err != nil {
+				return err
+			}
+			newest, known := s.known[string(raw.Type)]
+			switch {
+			case known && raw.TypeVersion <= newest && !s.wanted[string(raw.Type)]:
+			case known && raw.TypeVersion <= newest:
+				rec, err := row.Recorded(raw)
+				if err != nil {
+					return err
+				}
+				batch = append(batch, rec)
+			case s.money:
+				rec := eventstore.Recorded{Event: eventstore.Event{Type: string(raw.Type)}, Shard: shard, Position: raw.Position}
+				stop = At(rec, &event.UnknownTypeError{Type: rec.Type, Version: raw.TypeVersion})
+				return errStopped
+			}
+			upTo = raw.Position
+		}
+		return nil
+	})
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	return batch, upTo, stop, err
 }
 
 // before cuts a batch in front of the event that an error is about. ok is false

@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -177,14 +178,80 @@ const discardTimeout = 10 * time.Second
 func (r *Rebuilder) fill(ctx context.Context, v view, to positions, progress func(Progress)) (positions, error) {
 	at := make(positions, len(to))
 	for _, shard := range r.shards {
-		for more := true; more; {
-			var err error
-			at[shard], more, err = v.advance(ctx, r.pool, shard, to[shard])
-			if err != nil {
-				return at, fmt.Errorf("rebuild %s: %w", v.Name(), err)
-			}
+		told := func(position int64) {
+			at[shard] = position
 			progress(Progress{Projection: v.Name(), Done: at.sum(), Total: to.sum()})
+		}
+		err := r.fillShard(ctx, v, shard, to[shard], told)
+		if err != nil {
+			return at, fmt.Errorf("rebuild %s: %w", v.Name(), err)
 		}
 	}
 	return at, nil
+}
+
+func (r *Rebuilder) fillShard(ctx context.Context, v view, shard int16, to int64, told func(int64)) error {
+	log, skims := r.log.(skimmer)
+	if skims {
+		return r.skimShard(ctx, v, log, shard, to, told)
+	}
+	for more := true; more; {
+		var at int64
+		var err error
+		at, more, err = v.advance(ctx, r.pool, shard, to)
+		if err != nil {
+			return err
+		}
+		told(at)
+	}
+	return nil
+}
+
+// skimEvents is how many events of the log one transaction of a rebuild passes: few of
+// them are any one projection's.
+const skimEvents = 8 * pageEvents
+
+// skimShard reads the next page while the one before it is written.
+func (r *Rebuilder) skimShard(ctx context.Context, v view, log skimmer, shard int16, to int64, told func(int64)) error {
+	at, err := v.checkpoint(ctx, r.pool, shard)
+	if err != nil {
+		return err
+	}
+	told(at)
+	type page struct {
+		chosen
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	pages := make(chan page)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	reading.Go(func() {
+		defer close(pages)
+		for from := at; from < to; {
+			p := page{chosen: chosen{from: from}}
+			p.batch, p.to, p.stop, p.err = v.skim(ctx, log, shard, from, min(from+skimEvents, to))
+			from = p.to
+			select {
+			case pages <- p:
+			case <-ctx.Done():
+				return
+			}
+			if p.err != nil || p.stop != nil {
+				return
+			}
+		}
+	})
+	for p := range pages {
+		if p.err != nil {
+			return p.err
+		}
+		at, err := v.foldChosen(ctx, r.pool, shard, p.chosen)
+		if err != nil {
+			return err
+		}
+		told(at)
+	}
+	return ctx.Err()
 }

@@ -90,6 +90,19 @@ func (v view) advance(ctx context.Context, db beginner, shard int16, upTo int64)
 // folded, what comes before that event.
 func (v view) fold(ctx context.Context, db beginner, shard int16, position int64, page []eventstore.Recorded) (int64, error) {
 	batch, next, stop := v.choose(page)
+	return v.foldChosen(ctx, db, shard, chosen{batch: batch, from: position, to: next, stop: stop})
+}
+
+// chosen is what a projection wants of a page that ends at a position, and the event
+// behind it that it cannot pass.
+type chosen struct {
+	batch    []eventstore.Recorded
+	from, to int64
+	stop     error
+}
+
+func (v view) foldChosen(ctx context.Context, db beginner, shard int16, c chosen) (int64, error) {
+	position, batch, next, stop := c.from, c.batch, c.to, c.stop
 	err := v.write(ctx, db, shard, position, next, batch)
 	if head, poison, ok := before(batch, err); ok {
 		next, stop = poison.Position-1, poison
