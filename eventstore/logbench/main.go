@@ -49,7 +49,7 @@ func run() error {
 	flag.IntVar(&o.Counters, "counters", 1, "budget counters; 1 is the hot one")
 	flag.IntVar(&o.LaneConns, "lane-conns", 0, "connections per lane, 0 for the default")
 	flag.BoolVar(&o.Child, "child", false, "internal: one of several processes")
-	flag.StringVar(&o.Run, "run", "lane,each,procs,replay,long", "what to measure")
+	flag.StringVar(&o.Run, "run", "lane,each,procs,replay,limits,long", "what to measure")
 	flag.Parse()
 	if o.Child {
 		return child(o)

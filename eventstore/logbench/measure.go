@@ -49,6 +49,11 @@ func measure(ctx context.Context, o options) error {
 			return err
 		}
 	}
+	if wants(o, "limits") {
+		if err := limits(ctx, o); err != nil {
+			return err
+		}
+	}
 	if wants(o, "long") && o.Long > 0 {
 		return inDatabase(ctx, o, func(o options) error { return long(ctx, o) })
 	}

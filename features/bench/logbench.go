@@ -32,6 +32,9 @@ var logFigures = []figure{
 	{"several / one", `([\d.]+) x`, "four processes against one, appends/s", 1.0, true, "%.2f"},
 	{"several / one", `p50 ([\d.]+) x`, "four processes against one, p50", 2, false, "%.2f"},
 	{"replay", `(\d+) events/s`, "replay, events/s", 250_000, true, "%.0f"},
+	{"walks under twelve limits", `(\d+) reservations/s`, "64 callers under 12 limits, reservations/s", 3_000, true, "%.0f"},
+	{"walks under twelve limits", `p99 +([\d.]+)ms`, "the same, p99 in ms", 20, false, "%.1f"},
+	{"twelve limits, long / short", `p50 ([\d.]+) x`, "the same on 10 million events against few, p50", 1.2, false, "%.2f"},
 	{"long / empty", `p50 ([\d.]+) x`, "appends on 10 million events against an empty log, p50", 1.2, false, "%.2f"},
 }
 
