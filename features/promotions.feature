@@ -249,6 +249,20 @@ Feature: Promotions give tokens away
       fable@west holds 0, launch pays input, cached input and output
       skip rung 3 not_free
       """
+    # One that has ended pays no more than none.
+    Given acme has
+      """
+      promotions:
+        - {id: launch, models: [fable], free_input_tokens: {overall: {total: 9000}}, free_output_tokens: {overall: {total: 1000}}}
+        - {id: small, models: [mini], ends: "2026-11-29", free_input_tokens: {overall: {total: 9000}}, free_output_tokens: {overall: {total: 1000}}}
+      """
+    When "fable:free" is asked with 1000 in and at most 100 out, and uses 900 in, 50 out
+    Then the attempts are
+      """
+      fable@east holds 0, launch pays input, cached input and output
+      fable@west holds 0, launch pays input, cached input and output
+      skip rung 3 not_free
+      """
     Given acme has
       """
       promotions:
@@ -266,6 +280,53 @@ Feature: Promotions give tokens away
       | counter                                 | held | given |
       | small/input/overall/tokens/total/total  | 0    | 900   |
       | small/output/overall/tokens/total/total | 0    | 50    |
+
+  @M10 @M9
+  Scenario: A free request that begins on another model must have been free on its own
+    Given acme has
+      """
+      promotions:
+        - {id: launch, models: [fable], free_input_tokens: {overall: {total: 1200}}, free_output_tokens: {overall: {total: 1000}}}
+        - {id: small, models: [mini], free_input_tokens: {overall: {total: 9000}}, free_output_tokens: {overall: {total: 1000}}}
+      """
+    And the circuit of "fable@east" is open
+    And the circuit of "fable@west" is open
+    When "fable:free" is asked with 1201 in and at most 100 out, and uses 1100 in, 50 out
+    Then it is refused as "insufficient_quota" by "promotion" with limit 1200, used 0, until ""
+    And nobody is called, and "insufficient_quota" is answered
+    When "fable:free" is asked with 1200 in and at most 100 out, and uses 1100 in, 50 out
+    Then the attempts are
+      """
+      skip rung 0 breaker_open
+      skip rung 1 breaker_open
+      mini@east holds 0, small pays input, cached input and output
+      """
+    And the allowances hold
+      | counter                                 | held | given |
+      | small/input/overall/tokens/total/total  | 0    | 1100  |
+      | small/output/overall/tokens/total/total | 0    | 50    |
+
+  @M10 @M12
+  Scenario: What is bought at a surcharge takes no promotion
+    Given acme has
+      """
+      surcharge_fallback: true
+      connections: [{id: own, provider: east, env: OWN}]
+      chains: [{model: fable, chain: [{connection: own}, {deployment: fable@west}]}]
+      promotions:
+        - {id: launch, models: [fable], free_input_tokens: {overall: {total: 9000}}, free_output_tokens: {overall: {total: 1000}}}
+      """
+    And "fable" is offered at a surcharge of 5 percent
+    And every call of "fable@east" ends as "deployment_missing"
+    When "fable" is asked with 1000 in and at most 100 out, and uses 900 in, 50 out
+    Then the attempts are
+      """
+      fable@east holds 0
+      fable@west holds 4725000
+      """
+    And the amounts are 3450000 list, 3622500 charge, 0 subsidy, 3450000 provider cost
+    And the allowances hold
+      | counter | held | given |
 
   @M10 @W6 @M7
   Scenario: An own key takes no promotion

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cucumber/godog"
+	"github.com/shopspring/decimal"
 
 	"github.com/sluice-gateway/sluice/adapters/config"
 	"github.com/sluice-gateway/sluice/adapters/gateway"
@@ -31,6 +32,7 @@ type promotionScene struct {
 	now     time.Time
 	book    *budget.Book
 	fails   map[string]failure.Class
+	world   sim.World
 	choices int
 	run     sim.Run
 	refused string
@@ -40,12 +42,17 @@ func registerPromotionSteps(sc *godog.ScenarioContext) {
 	s := &promotionScene{}
 	sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
 		*s = promotionScene{now: noon, book: budget.NewBook(), fails: map[string]failure.Class{}}
+		s.world.Closed = map[string]walk.Verdict{}
 		return ctx, nil
 	})
 	sc.Step(`^the models and prices$`, func(text *godog.DocString) { s.base = text.Content })
 	sc.Step(`^acme has$`, s.acmeHas)
 	sc.Step(`^it is "([^"]*)"$`, func(at string) (err error) { s.now, err = time.Parse(time.RFC3339, at); return err })
 	sc.Step(`^every call of "([^"]*)" ends as "([^"]*)"$`, func(route, class string) { s.fails[route] = failure.Class(class) })
+	sc.Step(`^the circuit of "([^"]*)" is open$`, func(route string) {
+		s.world.Closed[route] = walk.Verdict{Skip: request.SkipBreakerOpen}
+	})
+	sc.Step(`^"([^"]*)" is offered at a surcharge of (\d+) percent$`, s.surcharge)
 	sc.Step(`^each request asks for (\d+) answers$`, func(n int) { s.choices = n })
 	sc.Step(`^"([^"]*)" is asked with (\d+) in and at most (\d+) out, and uses (.*)$`, s.ask)
 	sc.Step(`^the attempts are$`, s.attemptsAre)
@@ -60,6 +67,17 @@ func (s *promotionScene) acmeHas(text *godog.DocString) error {
 	file, err := config.Load(strings.NewReader(yaml), "promotions.yaml")
 	s.objects = file.Objects
 	return err
+}
+
+func (s *promotionScene) surcharge(slug string, percent int64) error {
+	for i := range s.objects.Models {
+		if m := &s.objects.Models[i]; m.Slug == slug {
+			rate := decimal.NewFromInt(percent)
+			m.Surcharge = &rate
+			return nil
+		}
+	}
+	return fmt.Errorf("no model %q", slug)
 }
 
 // ask walks one request whose serving call uses what the step says: "900 in, 300
@@ -84,7 +102,7 @@ func (s *promotionScene) ask(name string, in, out int64, used string) error {
 		FloorTokens: in, OutputTokens: out, Choices: s.choices, Fallback: walk.FallbackAny, Deadline: s.now.Add(10 * time.Minute),
 		Budgets: tenant.Budgets, Promotions: tenant.Promotions,
 	}
-	s.run = sim.Walk(walk.New(req, walk.Rungs(plan), &sim.World{}), func(c *walk.Call, _ time.Time) sim.Ending {
+	s.run = sim.Walk(walk.New(req, walk.Rungs(plan), &s.world), func(c *walk.Call, _ time.Time) sim.Ending {
 		if class := s.fails[c.Rung.Deployment.ID]; class != "" {
 			return failed(class)
 		}

@@ -41,6 +41,9 @@ func TestAMillionRequests_Q3(t *testing.T) {
 					t.Fatalf("request %d: %v", i, err)
 				}
 			}
+			if w.paid == 0 {
+				t.Error("no promotion paid anything")
+			}
 			// A simulation that only ever meets one side of a rule proves nothing about
 			// the other.
 			for _, code := range []request.Code{
@@ -65,7 +68,10 @@ type weather struct {
 	outcomes      map[request.Code]int
 	now           time.Time
 	budgets       []catalog.Budget
-	chains        [][]walk.Rung
+	promotions    []catalog.Promotion
+	// paid are the attempts that a promotion paid something of.
+	paid   int
+	chains [][]walk.Rung
 }
 
 func newWeather(seed uint64) *weather {
@@ -84,6 +90,15 @@ func newWeather(seed uint64) *weather {
 			{Scope: catalog.ScopeModel, Of: "other", Requests: 1_000, Per: catalog.PerMinute},
 			{Scope: catalog.ScopeDeployment, LimitUSD: "400", Per: catalog.PerMinute},
 			{Scope: catalog.ScopeDeployment, Of: "d1", Requests: 5_000, Per: catalog.PerMinute, Enforcement: catalog.Observe},
+		},
+		// Used up about half way.
+		promotions: []catalog.Promotion{
+			{
+				ID: "launch", Models: []string{"m"},
+				FreeInputTokens:  &catalog.Allowances{PerModel: &catalog.AllowanceLimits{PerHour: 150_000_000}, Overall: &catalog.AllowanceLimits{TotalUSD: "2000"}},
+				FreeOutputTokens: &catalog.Allowances{Overall: &catalog.AllowanceLimits{PerDay: 200_000_000}},
+			},
+			{ID: "rest", Models: []string{"other"}, FreeInputTokens: &catalog.Allowances{Overall: &catalog.AllowanceLimits{Total: 10_000_000}}},
 		},
 	}
 	for range 32 {
@@ -134,14 +149,17 @@ func (w *weather) request() error {
 	req := walk.Request{
 		Admitted: request.RequestAdmitted{
 			Tenant: "acme", CanonicalModel: "m", MaxAttempts: limit, DeadlineMS: 60_000,
-			Estimate: request.Estimate{InputTokens: w.Int64N(3000)},
+			Estimate: request.Estimate{InputTokens: w.Int64N(3000)}, FreeOnly: w.IntN(8) == 0,
 		},
 		FloorTokens: w.Int64N(2500), OutputTokens: w.Int64N(500), Fallback: fallbacks[w.IntN(len(fallbacks))],
-		Stream: w.IntN(2) == 0, Deadline: w.now.Add(time.Minute), Budgets: w.budgets,
+		Stream: w.IntN(2) == 0, Deadline: w.now.Add(time.Minute), Budgets: w.budgets, Promotions: w.promotions,
 	}
 	world := &sim.World{First: w.IntN(3), Jitter: w.Float64(), Cache: map[string]float64{"d0": w.Float64()}}
 	run := sim.Walk(walk.New(req, w.chains[w.IntN(len(w.chains))], world), w.ending, w.counters, w.now)
 	w.now = w.now.Add(time.Millisecond)
+	if err := w.checkGifts(run, req.Admitted.FreeOnly); err != nil {
+		return err
+	}
 	return w.check(run, limit)
 }
 
@@ -165,6 +183,25 @@ func (w *weather) ending(c *walk.Call, _ time.Time) sim.Ending {
 		end.Committed = w.IntN(4) == 0
 	}
 	return end
+}
+
+// checkGifts: list cost is what the customer and the promotion pay, and a request that may
+// only be free is (M10).
+func (w *weather) checkGifts(run sim.Run, freeOnly bool) error {
+	for _, e := range run.Events {
+		s, ok := e.(request.AttemptSettled)
+		switch {
+		case !ok:
+			continue
+		case freeOnly && (s.Charge != 0 || s.Reserved != 0 || s.Promotion == nil):
+			return fmt.Errorf("a free attempt was charged %d of %d, paid by %v", s.Charge, s.Reserved, s.Promotion)
+		case !s.Waived && s.Charge+s.Subsidy != s.List, s.Promotion == nil && s.Subsidy != 0:
+			return fmt.Errorf("%+v is paid by %v", s.Amounts, s.Promotion)
+		case s.Subsidy > 0:
+			w.paid++
+		}
+	}
+	return nil
 }
 
 func (w *weather) check(run sim.Run, limit int) error {
