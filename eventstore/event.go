@@ -84,4 +84,7 @@ type Recorded struct {
 	// RecordedAt is when the batch was written, by the database's clock.
 	RecordedAt time.Time
 	Meta       Meta
+	// Decoded is what a reader that was ahead has made of the event; nil if nobody was.
+	// Nobody may change it.
+	Decoded any
 }

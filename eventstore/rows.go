@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -27,6 +28,11 @@ type Row struct {
 	born  time.Time
 	meta  []byte
 	body  []byte
+
+	// metaText and metaSeen are the last meta that was decoded: a worker's rows follow
+	// one another.
+	metaText []byte
+	metaSeen Meta
 }
 
 // All iterates over the row's events, undecoded. An error comes last and is
@@ -95,9 +101,12 @@ func (r *Row) recorded(to []Recorded) ([]Recorded, error) {
 
 // Recorded copies one of the row's events out, so that it stays valid.
 func (r *Row) Recorded(raw Raw) (Recorded, error) {
-	meta, err := r.Meta()
-	if err != nil {
-		return Recorded{}, err
+	if r.metaText == nil || !bytes.Equal(r.metaText, r.meta) {
+		meta, err := r.Meta()
+		if err != nil {
+			return Recorded{}, err
+		}
+		r.metaText, r.metaSeen = bytes.Clone(r.meta), meta
 	}
 	return Recorded{
 		Event: Event{
@@ -105,7 +114,7 @@ func (r *Row) Recorded(raw Raw) (Recorded, error) {
 			At: observed(raw.ObservedMicros), Data: append([]byte(nil), raw.Data...),
 		},
 		Shard: r.Shard, Position: raw.Position, Stream: string(raw.Stream),
-		StreamVersion: raw.StreamVersion, RecordedAt: raw.RecordedAt, Meta: meta,
+		StreamVersion: raw.StreamVersion, RecordedAt: raw.RecordedAt, Meta: r.metaSeen,
 	}, nil
 }
 

@@ -94,6 +94,9 @@ func ObservedAt(rec eventstore.Recorded) time.Time {
 // Decode reads an event of the log in its newest version; the error says where it
 // stands.
 func Decode(rec eventstore.Recorded) (event.Event, error) {
+	if rec.Decoded != nil {
+		return rec.Decoded, nil
+	}
 	e, err := event.Decode(rec.Type, rec.Version, rec.Data)
 	return e, At(rec, err)
 }

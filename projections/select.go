@@ -70,6 +70,8 @@ func (s selector) skim(ctx context.Context, log skimmer, shard int16, after, to 
 				if err != nil {
 					return err
 				}
+				// While the page before is written; what cannot be decoded is found again.
+				rec.Decoded, _ = Decode(rec)
 				batch = append(batch, rec)
 			case s.money:
 				rec := eventstore.Recorded{Event: eventstore.Event{Type: string(raw.Type)}, Shard: shard, Position: raw.Position}

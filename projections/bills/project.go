@@ -165,44 +165,44 @@ func enter(ctx context.Context, tx pgx.Tx, batch []eventstore.Recorded) error {
 		entries = append(entries, b.entries(e)...)
 	}
 	_, err = tx.Exec(ctx, sqlEnter,
-		gather(entries, func(e Entry) [16]byte { return e.RequestID }),
-		gather(entries, func(e Entry) int { return e.Attempt }),
-		gather(entries, func(e Entry) int64 { return e.Correction }),
-		gather(entries, func(e Entry) int64 { return e.Position }),
-		gather(entries, func(e Entry) string { return e.Tenant }),
-		gather(entries, func(e Entry) string { return e.Bill }),
-		gather(entries, Entry.Month),
-		gather(entries, func(e Entry) string { return e.Reason }),
-		gather(entries, Entry.Line),
-		gather(entries, func(e Entry) time.Time { return e.At }),
-		gather(entries, func(e Entry) string { return e.Key }),
-		gather(entries, func(e Entry) string { return e.Provider }),
-		gather(entries, func(e Entry) string { return e.Model }),
-		gather(entries, func(e Entry) string { return e.Deployment }),
-		gather(entries, func(e Entry) string { return string(e.CredentialOwner) }),
-		gather(entries, func(e Entry) string { return string(e.FallbackKind) }),
-		gather(entries, func(e Entry) string { return string(e.Basis) }),
-		gather(entries, func(e Entry) *int64 { return tokens(e.Usage.Input) }),
-		gather(entries, func(e Entry) *int64 { return tokens(e.Usage.CachedInput) }),
-		gather(entries, func(e Entry) *int64 { return tokens(e.Usage.CacheWrite5m) }),
-		gather(entries, func(e Entry) *int64 { return tokens(e.Usage.CacheWrite1h) }),
-		gather(entries, func(e Entry) *int64 { return tokens(e.Usage.Output) }),
-		gather(entries, func(e Entry) *int64 { return tokens(e.Usage.Reasoning) }),
-		gather(entries, func(e Entry) int64 { return int64(e.List) }),
-		gather(entries, func(e Entry) int64 { return int64(e.Charge) }),
-		gather(entries, func(e Entry) int64 { return int64(e.ProviderCost) }),
-		gather(entries, func(e Entry) int64 { return int64(e.Subsidy) }),
-		gather(entries, func(e Entry) int64 { return int64(e.Surcharge) }),
-		gather(entries, func(e Entry) bool { return e.Masked }),
+		gather(entries, func(e *Entry) [16]byte { return e.RequestID }),
+		gather(entries, func(e *Entry) int { return e.Attempt }),
+		gather(entries, func(e *Entry) int64 { return e.Correction }),
+		gather(entries, func(e *Entry) int64 { return e.Position }),
+		gather(entries, func(e *Entry) string { return e.Tenant }),
+		gather(entries, func(e *Entry) string { return e.Bill }),
+		gather(entries, (*Entry).Month),
+		gather(entries, func(e *Entry) string { return e.Reason }),
+		gather(entries, (*Entry).Line),
+		gather(entries, func(e *Entry) time.Time { return e.At }),
+		gather(entries, func(e *Entry) string { return e.Key }),
+		gather(entries, func(e *Entry) string { return e.Provider }),
+		gather(entries, func(e *Entry) string { return e.Model }),
+		gather(entries, func(e *Entry) string { return e.Deployment }),
+		gather(entries, func(e *Entry) string { return string(e.CredentialOwner) }),
+		gather(entries, func(e *Entry) string { return string(e.FallbackKind) }),
+		gather(entries, func(e *Entry) string { return string(e.Basis) }),
+		gather(entries, func(e *Entry) *int64 { return tokens(e.Usage.Input) }),
+		gather(entries, func(e *Entry) *int64 { return tokens(e.Usage.CachedInput) }),
+		gather(entries, func(e *Entry) *int64 { return tokens(e.Usage.CacheWrite5m) }),
+		gather(entries, func(e *Entry) *int64 { return tokens(e.Usage.CacheWrite1h) }),
+		gather(entries, func(e *Entry) *int64 { return tokens(e.Usage.Output) }),
+		gather(entries, func(e *Entry) *int64 { return tokens(e.Usage.Reasoning) }),
+		gather(entries, func(e *Entry) int64 { return int64(e.List) }),
+		gather(entries, func(e *Entry) int64 { return int64(e.Charge) }),
+		gather(entries, func(e *Entry) int64 { return int64(e.ProviderCost) }),
+		gather(entries, func(e *Entry) int64 { return int64(e.Subsidy) }),
+		gather(entries, func(e *Entry) int64 { return int64(e.Surcharge) }),
+		gather(entries, func(e *Entry) bool { return e.Masked }),
 	)
 	return err
 }
 
 // gather is one column of the entries, as the array that unnest takes.
-func gather[T any](entries []Entry, of func(Entry) T) []T {
+func gather[T any](entries []Entry, of func(*Entry) T) []T {
 	values := make([]T, len(entries))
-	for i, e := range entries {
-		values[i] = of(e)
+	for i := range entries {
+		values[i] = of(&entries[i])
 	}
 	return values
 }
