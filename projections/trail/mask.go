@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/sjson"
 
+	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
 	"github.com/sluice-gateway/sluice/domain/request"
 	"github.com/sluice-gateway/sluice/eventstore"
@@ -60,6 +61,10 @@ func (m *mask) caller(rec eventstore.Recorded) (json.RawMessage, error) {
 		said.Skipped = slices.Clone(said.Skipped)
 		for i, s := range said.Skipped {
 			said.Skipped[i] = skipped(s)
+			// A limit of a deployment names the one that was looked at.
+			if s.Masked && said.Scope == catalog.ScopeDeployment {
+				said.Of = ""
+			}
 		}
 		e = said
 	}

@@ -137,11 +137,18 @@ func TestMaskedStaysMasked_X1(t *testing.T) {
 		}
 	}
 	refused, _ := json.Marshal(build(t, projectiontest.Stream(0, request.RequestRefused{
-		Tenant: "acme", Refusal: request.Refusal{Code: "no_route_allowed"},
-		Skipped: []request.RouteSkipped{{Provider: "hidden-west", Reason: request.SkipBreakerOpen, Masked: true}},
+		Tenant: "acme", Refusal: request.Refusal{Code: "rate_limit_exceeded", Scope: "deployment", Of: "m@hidden-west"},
+		Skipped: []request.RouteSkipped{{Provider: "hidden-west", Reason: request.SkipRateLimit, Masked: true}},
 	}), trail.Caller))
 	if bytes.Contains(refused, []byte("hidden-west")) {
 		t.Errorf("a refusal shows %s", refused)
+	}
+	open, _ := json.Marshal(build(t, projectiontest.Stream(0, request.RequestRefused{
+		Tenant: "acme", Refusal: request.Refusal{Code: "rate_limit_exceeded", Scope: "deployment", Of: "m@east"},
+		Skipped: []request.RouteSkipped{{Provider: "east", Reason: request.SkipRateLimit}},
+	}), trail.Caller))
+	if !bytes.Contains(open, []byte("m@east")) {
+		t.Errorf("a refusal that hides nothing: %s", open)
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/sluice-gateway/sluice/adapters/http/edge"
@@ -19,7 +20,7 @@ type Counters interface {
 // budgetState is a limit and what is left of it, in its unit; money is in nano-USD.
 type budgetState struct {
 	// Budget is the id of the budget and Of whose counter this is, where it is one of
-	// several.
+	// several. Neither names a masked deployment.
 	Budget      string              `json:"budget"`
 	Scope       string              `json:"scope"`
 	Of          string              `json:"of,omitempty"`
@@ -68,6 +69,7 @@ func (a *API) getBudgets(ctx context.Context, c *call) *edge.Reply {
 	states := make([]budgetState, len(limits))
 	for i := range limits {
 		states[i] = stateOf(&limits[i], counters)
+		states[i].mask(c.snapshot)
 	}
 	return writeJSON(listOf(states, ""))
 }
@@ -119,6 +121,18 @@ func under(c *call, tenant *catalog.Tenant, b *catalog.Budget) iter.Seq[budget.S
 		default:
 			yield(who)
 		}
+	}
+}
+
+// mask leaves a masked deployment out of its limit: its name tends to tell the provider
+// (X1).
+func (s *budgetState) mask(snapshot *catalog.Snapshot) {
+	if s.Scope != catalog.ScopeDeployment {
+		return
+	}
+	if d, ok := snapshot.Deployment(s.Of); ok && d.Masked {
+		s.Budget = strings.Replace(s.Budget, ":"+s.Of, "", 1)
+		s.Of = ""
 	}
 }
 
