@@ -45,11 +45,21 @@ func JudgeChain(o Objects, tenant, model string, chain []Rung, at At) (ChainStat
 	if len(chain) == 0 {
 		return EmptyChain, []RungState{}
 	}
-	state, decided := UnavailableChain, false
-	rungs := make([]RungState, len(chain))
+	rungs, ownServe := make([]RungState, len(chain)), false
 	for i, r := range chain {
 		rungs[i] = RungState{Rung: r, Unusable: unusable(o, tenant, model, r, at)}
-		if decided || rungs[i].Unusable != "" {
+		ownServe = ownServe || r.Connection != "" && rungs[i].Unusable == ""
+	}
+	from, agreed := o.surchargedFrom(tenant, model, chain)
+	state, decided := UnavailableChain, false
+	for i, r := range chain {
+		// What follows an organization's own rungs at a surcharge never serves in their
+		// place (M12).
+		surcharged := i >= from && r.Deployment != ""
+		if surcharged && rungs[i].Unusable == "" && !(agreed && ownServe) {
+			rungs[i].Unusable = SkipSurchargeNotEnabled
+		}
+		if decided || surcharged || rungs[i].Unusable != "" {
 			continue
 		}
 		// The first rung that can be called decides: a reference does not serve in the

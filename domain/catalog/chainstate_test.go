@@ -1,7 +1,10 @@
 package catalog_test
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/sluice-gateway/sluice/domain/catalog"
 )
@@ -55,6 +58,42 @@ func TestChainStatesOfRefusedBaseURLs_Z1_N11(t *testing.T) {
 	} {
 		state, rungs := catalog.JudgeChain(o, "", "b", c.chain, at)
 		if state != c.want || rungs[0].Unusable != "base_url_refused" || rungs[1].Unusable != "" {
+			t.Errorf("%s: %s %+v", name, state, rungs)
+		}
+	}
+}
+
+// A rung at a surcharge stands in for an organization's own ones and never in their
+// place: a chain whose own rungs cannot be called is unavailable, as its requests find
+// it (M12, C6).
+//
+// Rules: C5, C6, M12.
+func TestSurchargeMakesNoChainAvailable_C5_C6_M12(t *testing.T) {
+	own, west := catalog.Rung{Connection: "own"}, catalog.Rung{Deployment: "b@west"}
+	percent := decimal.RequireFromString("7.5")
+	for name, c := range map[string]struct {
+		chain                 []catalog.Rung
+		offered, agreed, held bool
+		want                  catalog.ChainState
+		west                  string
+	}{
+		"own rungs serve":                          {[]catalog.Rung{own, west}, true, true, true, catalog.AvailableChain, ""},
+		"their credential is gone":                 {[]catalog.Rung{own, west}, true, true, false, catalog.UnavailableChain, "surcharge_not_enabled"},
+		"nobody agreed":                            {[]catalog.Rung{own, west}, true, false, true, catalog.AvailableChain, "surcharge_not_enabled"},
+		"nobody agreed and the credential is gone": {[]catalog.Rung{own, west}, true, false, false, catalog.UnavailableChain, "surcharge_not_enabled"},
+		"no surcharge is asked":                    {[]catalog.Rung{own, west}, false, true, false, catalog.AvailableChain, ""},
+		"one in front of the own is ordinary":      {[]catalog.Rung{west, own}, true, true, false, catalog.AvailableChain, ""},
+	} {
+		o := withConnection(c.chain...)
+		o.Tenants[0].SurchargeFallback = c.agreed
+		for i := range o.Models {
+			if o.Models[i].Slug == "b" && c.offered {
+				o.Models[i].Surcharge = &percent
+			}
+		}
+		holds := func(_ *catalog.Provider, key string) bool { return c.held || key != "acme/own" }
+		state, rungs := catalog.JudgeChain(o, "acme", "b", c.chain, catalog.At{Holds: holds})
+		if at := slices.Index(c.chain, west); state != c.want || rungs[at].Unusable != c.west {
 			t.Errorf("%s: %s %+v", name, state, rungs)
 		}
 	}

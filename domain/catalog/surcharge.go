@@ -39,8 +39,8 @@ func (v *validation) surcharge(path string, percent *decimal.Decimal) {
 // wrote; without, it stays where it is and is skipped. One in front of every
 // connection is no fallback from them, and is called as it was written.
 func (x *expansion) ownChain(of, own *Model) (chain, surcharged []Rung) {
-	from := slices.IndexFunc(own.Chain, func(r Rung) bool { return r.Connection != "" })
-	if of.Surcharge == nil || from < 0 || !x.surcharge {
+	from := firstOwn(own.Chain)
+	if of.Surcharge == nil || from == len(own.Chain) || !x.surcharge {
 		return own.Chain, nil
 	}
 	chain = slices.Clone(own.Chain[:from])
@@ -57,6 +57,25 @@ func (x *expansion) ownChain(of, own *Model) (chain, surcharged []Rung) {
 		}
 	}
 	return chain, surcharged
+}
+
+// firstOwn is the place of a chain's first connection, or its length.
+func firstOwn(chain []Rung) int {
+	if i := slices.IndexFunc(chain, func(r Rung) bool { return r.Connection != "" }); i >= 0 {
+		return i
+	}
+	return len(chain)
+}
+
+// surchargedFrom is the place behind which the operator's rungs of an organization's own
+// chain are at a surcharge, and whether the organization agreed to one.
+func (o Objects) surchargedFrom(tenant, model string, chain []Rung) (from int, agreed bool) {
+	m, _ := find(o.Models, ObjectID{Kind: KindModel, Name: model})
+	if tenant == "" || m.Surcharge == nil {
+		return len(chain), false
+	}
+	t, _ := find(o.Tenants, ObjectID{Kind: KindTenant, Name: tenant})
+	return firstOwn(chain), t.SurchargeFallback
 }
 
 // addSurcharged lays out the rungs that follow an organization's own at a surcharge,
