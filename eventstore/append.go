@@ -9,7 +9,8 @@ import (
 
 // Append writes one decision and returns when it is durable.
 //
-// Errors: *ConflictError, ErrOverloaded, ErrUnavailable, ErrInvalid, ErrClosed and
+// Errors: *ConflictError, ErrOverloaded, ErrUnavailable, ErrInvalid (as which a
+// *TooLargeError counts), ErrClosed and
 // the context's own error mean that nothing was written; ErrOutcomeUnknown means
 // that it may have been. A failed check is no error: see Result.Refusal.
 func (s *Store) Append(ctx context.Context, a Append) (Result, error) {

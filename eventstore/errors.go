@@ -35,6 +35,19 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("eventstore: %s is at version %d, not %d", e.Stream, e.Actual, e.Expected)
 }
 
+// TooLargeError says that appends are more than can be written at once, which no later
+// try changes: an ErrInvalid. Nothing was written.
+type TooLargeError struct {
+	// Events is how many there are.
+	Events int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("eventstore: %d events are too many or too long to be written at once; at most %d", e.Events, maxAloneEvents)
+}
+
+func (e *TooLargeError) Unwrap() error { return ErrInvalid }
+
 // GapError says that a reader did not find the position after its last one. It
 // stops: going on would lose events (E3).
 type GapError struct {

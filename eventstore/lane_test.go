@@ -297,3 +297,29 @@ func TestQueueKeepsRoomForSettlements(t *testing.T) {
 		t.Error("a closed and empty queue is not finished")
 	}
 }
+
+// One append may be larger than the queue where nothing else waits, as a configuration
+// is that is applied whole. What can never be written is told apart from what can later.
+//
+// Rules: C2, C13.
+func TestALargeAppendWaitsAlone_C2_C13(t *testing.T) {
+	q := newQueue(limits{events: 100, bytes: 1000})
+	put := func(p Priority, events, bytes int) error {
+		return q.put(&entry{priority: p, events: events, bytes: bytes})
+	}
+	if err := put(Admission, maxAloneEvents, 1000); err != nil {
+		t.Errorf("nothing else waits: %v", err)
+	}
+	if err := put(Settlement, 1, 1); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("behind it: %v", err)
+	}
+	if batch := q.next(limits{events: 1, bytes: 1}); len(batch) != 1 {
+		t.Errorf("batch %+v", batch)
+	}
+	for _, never := range []limits{{events: maxAloneEvents + 1, bytes: 1}, {events: 1, bytes: 1001}} {
+		err := put(Settlement, never.events, never.bytes)
+		if large, ok := errors.AsType[*TooLargeError](err); !ok || large.Events != never.events || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", never, err)
+		}
+	}
+}

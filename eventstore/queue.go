@@ -82,7 +82,12 @@ func newQueue(all limits) *queue {
 	}
 }
 
-// put queues e or says at once why not: ErrOverloaded, ErrClosed.
+// maxAloneEvents bounds one entry, which may be larger than the queue where nothing else
+// waits: a configuration is applied at once, and one of 10,000 deployments, each with a
+// model of its own, has 40,000 events.
+const maxAloneEvents = 64 << 10
+
+// put queues e or says at once why not: ErrOverloaded, ErrClosed, *TooLargeError.
 func (q *queue) put(e *entry) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,7 +98,11 @@ func (q *queue) put(e *entry) error {
 	if e.priority == Settlement {
 		room = q.all
 	}
-	if !room.fits(q.events+e.events, q.bytes+e.bytes) {
+	switch {
+	case e.events > maxAloneEvents || e.bytes > q.all.bytes:
+		return &TooLargeError{Events: e.events}
+	case q.events == 0: // larger than the room or not, it keeps nobody out
+	case !room.fits(q.events+e.events, q.bytes+e.bytes):
 		return ErrOverloaded
 	}
 	q.waiting[e.priority] = append(q.waiting[e.priority], e)

@@ -75,6 +75,9 @@ func inWords(err error) string {
 		}
 		return strings.Join(texts, "; ")
 	}
+	if large, ok := errors.AsType[*eventstore.TooLargeError](err); ok {
+		return fmt.Sprintf("%d events are too many to be written at once, nothing was written: apply a part of the file first, then the whole", large.Events)
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
