@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -111,9 +112,11 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value) {
 		}
 		at := strings.TrimPrefix(path+"."+key.Value, ".")
 		if first, twice := seen[key.Value]; twice {
-			d.problems = append(d.problems, Problem{
-				Line: key.Line, Path: at, Reason: fmt.Sprintf("stands twice, first on line %d", first),
-			})
+			reason := "stands twice"
+			if first > 0 { // JSON has no lines here
+				reason += fmt.Sprintf(", first on line %d", first)
+			}
+			d.problems = append(d.problems, Problem{Line: key.Line, Path: at, Reason: reason})
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -220,8 +223,14 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 	case reflect.Int, reflect.Int64:
 		number, err := strconv.ParseInt(n.Value, 10, 64)
 		switch {
-		case tag != "!!int" || err != nil || v.OverflowInt(number):
+		case tag == "!!float" && errors.Is(err, strconv.ErrRange): // more than 64 bits
+			d.fail(path, "is too large a number")
+		case tag != "!!int":
 			d.fail(path, "must be a whole number, not %s", kindOf(n))
+		case errors.Is(err, strconv.ErrRange) || err == nil && v.OverflowInt(number):
+			d.fail(path, "is too large a number")
+		case err != nil: // as YAML writes numbers too: 0x10, 1_000
+			d.fail(path, "must be a whole number in decimal digits")
 		case number == 0 && isPositive(path):
 			d.fail(path, "must be more than 0; leave it out for the default")
 		default:
@@ -229,8 +238,12 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		}
 	case reflect.Float64:
 		number, err := strconv.ParseFloat(n.Value, 64)
-		if tag != "!!int" && tag != "!!float" || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+		switch {
+		case tag != "!!int" && tag != "!!float":
 			d.fail(path, "must be a number, not %s", kindOf(n))
+			return
+		case err != nil || math.IsNaN(number) || math.IsInf(number, 0):
+			d.fail(path, "must be a finite number in decimal digits")
 			return
 		}
 		v.SetFloat(number)
@@ -250,7 +263,7 @@ func (d *decoder) word(n *yaml.Node, path string, v reflect.Value) {
 	// A date is text that YAML recognises: equivalence.on.
 	case amount, tag == "!!str", tag == "!!timestamp":
 		if n.Value == "" {
-			d.fail(path, "is empty; leave it out")
+			d.fail(path, "is empty: give it a value or leave it out")
 		}
 		v.SetString(n.Value)
 	default:
@@ -273,6 +286,8 @@ func kindOf(n *yaml.Node) string {
 		return "a number"
 	case "!!bool":
 		return "true or false"
+	case "!!null":
+		return "null"
 	}
 	return "text"
 }

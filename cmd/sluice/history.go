@@ -19,8 +19,9 @@ import (
 )
 
 const objectHelp = "An object is named as a plan names it: provider/ID, deployment/ID, model/SLUG,\n" +
-	"chain/SLUG, class/NAME, tenant/ID, alias/TENANT/NAME, routing_rule/TENANT/MATCH,\n" +
-	"budget/TENANT/SCOPE/UNIT/PERIOD, tenant_chain/TENANT/MODEL, key/ID."
+	"chain/SLUG, class/NAME, tier/NAME, webhook/ID, tenant/ID, alias/TENANT/NAME,\n" +
+	"routing_rule/TENANT/MATCH, budget/TENANT/SCOPE/UNIT/PERIOD, connection/TENANT/ID,\n" +
+	"tenant_chain/TENANT/MODEL, promotion/TENANT/ID, tenant_webhook/TENANT/ID, key/ID."
 
 // changeOf is one entry of `sluice history` in JSON.
 type changeOf struct {

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/sluice-gateway/sluice/domain/catalog"
 )
 
 const priced = `version: 1
@@ -53,4 +55,13 @@ func TestHistoryAndRevert_C1(t *testing.T) {
 	refused(t, exitUsage, "--to REVISION", "revert", "model/m")
 	refused(t, exitFailed, "has no revision 99", "revert", "model/m", "--to", "99")
 	refused(t, exitFailed, "never been", "history", "tenant/nobody")
+}
+
+// Rules: C1.
+func TestEveryKindOfObjectIsNamedInTheHelp_C1(t *testing.T) {
+	for _, kind := range catalog.Kinds() {
+		if !strings.Contains(objectHelp, " "+string(kind)+"/") && !strings.Contains(objectHelp, "\n"+string(kind)+"/") {
+			t.Errorf("the help does not say how a %s is named", kind)
+		}
+	}
 }

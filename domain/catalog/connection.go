@@ -64,9 +64,7 @@ type ConnectionRemoved struct {
 func (v *validation) connection(path string, c Connection, seen map[string]bool) {
 	v.id(path+".id", c.ID)
 	v.once(path+".id", "connection", c.ID, seen)
-	if _, ok := v.providers[c.Provider]; !ok {
-		v.fail(path+".provider", "provider %s does not exist", shown(c.Provider))
-	}
+	v.provided(path+".provider", c.Provider)
 	switch {
 	case c.Stored && c.Env != "":
 		v.fail(path, "is stored and names an environment variable: one or the other")

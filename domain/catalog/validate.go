@@ -302,12 +302,20 @@ func (v *validation) env(path, name string) {
 	}
 }
 
+// provided checks the provider that something is for.
+func (v *validation) provided(path, provider string) {
+	switch _, ok := v.providers[provider]; {
+	case provider == "":
+		v.fail(path, "is missing")
+	case !ok:
+		v.fail(path, "provider %s does not exist", shown(provider))
+	}
+}
+
 func (v *validation) deployment(path string, d Deployment) {
 	v.name(path+".id", d.ID)
 	v.once(path+".id", "deployment", d.ID, v.deployments)
-	if _, ok := v.providers[d.Provider]; !ok {
-		v.fail(path+".provider", "provider %s does not exist", shown(d.Provider))
-	}
+	v.provided(path+".provider", d.Provider)
 	v.text(path+".upstream_model", d.UpstreamModel, true)
 	for _, f := range []struct {
 		name string
