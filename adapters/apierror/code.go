@@ -83,7 +83,7 @@ var table = map[Code]Row{
 	ClassNotConfigured:    {404, typeNotFound, typeNotFound, false, "The traffic class has no chain."},
 	ChainUnavailable:      {503, typeAPI, openAIServer, false, "The chain of this model cannot be used as it is configured."},
 
-	InsufficientQuota: {429, typeRateLimit, openAIQuota, false, "The budget is used up."},
+	InsufficientQuota: {429, typeRateLimit, openAIQuota, false, "What is left of the budget does not cover the request."},
 	RateLimitExceeded: {429, typeRateLimit, typeRateLimit, true, "Too many requests or tokens."},
 	ProviderThrottled: {429, typeRateLimit, typeRateLimit, true, "The provider is throttling."},
 	CapacityExhausted: {429, typeRateLimit, typeRateLimit, true, "No capacity is free."},
