@@ -41,7 +41,8 @@ type Subject struct {
 }
 
 // Limits are the limits that an attempt is under at one moment, with the counters that
-// hold them. A budget that applies twice is there once (M8).
+// hold them. A budget that applies twice is there once (M8); two budgets may share a
+// counter, of which Holds, Take and Return take once.
 func Limits(s Subject, budgets []catalog.Budget, now time.Time) ([]Limit, error) {
 	// A budget counts for two models at most.
 	limits := make([]Limit, 0, len(budgets)+1)
@@ -220,12 +221,13 @@ func (l *Limit) See(counters map[Key]Counter) Seen {
 	return s
 }
 
-// Holds are the counters that hold an attempt's money.
+// Holds are the counters that hold an attempt's money, each once: a limit of every model
+// and one of this model share theirs (M8).
 func Holds(limits []Limit) []string {
 	keys := make([]string, 0, len(limits))
 	for i := range limits {
-		if limits[i].Unit == catalog.USD {
-			keys = append(keys, string(limits[i].Key))
+		if key := string(limits[i].Key); limits[i].Unit == catalog.USD && !slices.Contains(keys, key) {
+			keys = append(keys, key)
 		}
 	}
 	return keys

@@ -45,19 +45,25 @@ func Take(limits []Limit, inputTokens int64) []request.Take {
 		l := &limits[i]
 		switch l.Unit {
 		case catalog.Requests:
-			takes = append(takes, request.Take{Key: string(l.Key), Settled: 1})
+			takes = once(takes, request.Take{Key: string(l.Key), Settled: 1})
 		case catalog.Tokens:
 			// The day's and the month's limits share one hold.
 			key := l.Key
 			if l.HeldKey != "" {
 				key = l.HeldKey
 			}
-			if !slices.ContainsFunc(takes, func(t request.Take) bool { return t.Key == string(key) }) {
-				takes = append(takes, request.Take{Key: string(key), Held: tokenParts(inputTokens)})
-			}
+			takes = once(takes, request.Take{Key: string(key), Held: tokenParts(inputTokens)})
 		}
 	}
 	return takes
+}
+
+// once adds a take, unless there is one of its counter: limits may share one (M8).
+func once(takes []request.Take, take request.Take) []request.Take {
+	if slices.ContainsFunc(takes, func(t request.Take) bool { return t.Key == take.Key }) {
+		return takes
+	}
+	return append(takes, take)
 }
 
 // Return replaces the tokens that an attempt took with those that it used, in parts:
@@ -81,7 +87,7 @@ func Return(taken []request.Take, limits []Limit, usedParts int64) []request.Tak
 	}
 	for i := range limits {
 		if l := &limits[i]; l.HeldKey != "" {
-			takes = append(takes, request.Take{Key: string(l.Key), Settled: usedParts})
+			takes = once(takes, request.Take{Key: string(l.Key), Settled: usedParts})
 		}
 	}
 	return takes

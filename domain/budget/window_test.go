@@ -250,6 +250,45 @@ func TestScopesOfLimits_R8_M8(t *testing.T) {
 	}
 }
 
+// A limit of every key and one of this key are two limits of one counter, which counts
+// an attempt once.
+//
+// Rules: M8, R8.
+func TestLimitsThatShareACounterCountOnce_M8_R8(t *testing.T) {
+	var budgets []catalog.Budget
+	for _, of := range []string{"", "k1"} {
+		budgets = append(budgets,
+			catalog.Budget{Scope: "key", Of: of, LimitUSD: "1", Per: catalog.PerMonth},
+			catalog.Budget{Scope: "key", Of: of, Requests: 5, Per: catalog.PerMinute},
+			catalog.Budget{Scope: "key", Of: of, Tokens: 500, Per: catalog.PerHour},
+			catalog.Budget{Scope: "key", Of: of, Tokens: 500, Per: catalog.PerDay})
+	}
+	limits, err := budget.Limits(budget.Subject{Tenant: "acme", Key: "k1"}, budgets, noon)
+	if err != nil || len(limits) != len(budgets) {
+		t.Fatalf("%d limits, %v", len(limits), err)
+	}
+	if diff := cmp.Diff([]string{"org/acme/key/k1/usd/month/2026-11"}, budget.Holds(limits)); diff != "" {
+		t.Error(diff)
+	}
+	taken := budget.Take(limits, 10)
+	want := []request.Take{
+		{Key: "org/acme/key/k1/requests/minute/trailing", Settled: 1},
+		{Key: "org/acme/key/k1/tokens/hour/trailing", Held: 10_000},
+		{Key: "org/acme/key/k1/tokens/held", Held: 10_000},
+	}
+	if diff := cmp.Diff(want, taken); diff != "" {
+		t.Error(diff)
+	}
+	want = []request.Take{
+		{Key: "org/acme/key/k1/tokens/hour/trailing", Held: -10_000, Settled: 7_000},
+		{Key: "org/acme/key/k1/tokens/held", Held: -10_000},
+		{Key: "org/acme/key/k1/tokens/day/2026-11-30", Settled: 7_000},
+	}
+	if diff := cmp.Diff(want, budget.Return(taken, limits, 7_000)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Rules: R9.
 func TestObservedLimitsPassAndAreTold_R9(t *testing.T) {
 	checks := []budget.Check{
