@@ -7,15 +7,16 @@ import (
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/request"
+	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
 // Token counters hold thousandths of a token: a cached one counts as a part of one, and
 // the sum is rounded when it is looked at, once (R3, R4).
 const partsPerToken = money.PartsPerToken
 
-// maxTokenParts is a billion tokens, more than any context takes: a count beyond it is
-// nonsense, and a sum of a few such would overflow a counter.
-const maxTokenParts = 1_000_000_000 * partsPerToken
+// maxTokenParts bounds what one attempt adds to a counter: a sum of a few counts of
+// nonsense would overflow it.
+const maxTokenParts = usage.MaxCount * partsPerToken
 
 // wholeTokens rounds half away from zero.
 func wholeTokens(parts int64) int64 {

@@ -14,12 +14,17 @@ import (
 // NanoUSD is an amount of money: 1 USD = 1,000,000,000 (M1).
 type NanoUSD int64
 
+// MaxCost is a million USD, more than any attempt can cost: usage and prices that come to
+// more are nonsense, and a sum of a few such would overflow every bill and counter that
+// it stands in.
+const MaxCost = 1_000_000 * NanoPerUSD
+
 // NanoPerUSD is how many nano-USD make one USD.
 const NanoPerUSD NanoUSD = 1_000_000_000
 
 var (
 	// ErrOverflow is an amount that int64 nano-USD (about 9.2 billion USD) cannot
-	// hold. It is an error, never a wrapped number.
+	// hold, or a cost above MaxCost. It is an error, never a wrapped number.
 	ErrOverflow = errors.New("money: amount does not fit")
 	// ErrNegative is a price or a token count below zero: contradictory data, never a
 	// credit.
@@ -157,7 +162,13 @@ const perNano = 1_000_000_000
 
 // round is the one rounding place of the project: to whole nano-USD, half away
 // from zero (M1). Everything before it is exact.
-func (s sum) round() (NanoUSD, error) { return nearest(s.hi, s.lo, perNano) }
+func (s sum) round() (NanoUSD, error) {
+	n, err := nearest(s.hi, s.lo, perNano)
+	if err == nil && n > MaxCost {
+		return 0, ErrOverflow
+	}
+	return n, err
+}
 
 // nearest divides 128 bits and rounds half away from zero.
 func nearest(hi, lo, divisor uint64) (NanoUSD, error) {

@@ -106,6 +106,13 @@ func TestAnAmountThatDoesNotFitIsAnError_M1(t *testing.T) {
 	if cost, err := huge.Cost(usage.Usage{Input: usage.Of(math.MaxInt64), Output: usage.Of(0)}); !errors.Is(err, money.ErrOverflow) {
 		t.Errorf("cost %d, error %v", cost, err)
 	}
+	// What an int64 holds and no attempt can cost: a second one would not fit beside it.
+	for tokens, want := range map[int64]error{1_000_000_000_000: nil, 1_000_000_000_001: money.ErrOverflow} {
+		cost, err := money.Prices{Input: usd("1"), Output: usd("1")}.Cost(usage.Usage{Input: usage.Of(tokens), Output: usage.Of(0)})
+		if !errors.Is(err, want) || err == nil && cost != money.MaxCost {
+			t.Errorf("%d tokens cost %d, %v", tokens, cost, err)
+		}
+	}
 }
 
 // Rules: M2.
@@ -153,7 +160,7 @@ func TestCostAgreesWithDecimals_M1(t *testing.T) {
 		times := func(r *decimal.Decimal, n int64) decimal.Decimal { return r.Mul(decimal.NewFromInt(n)) }
 		exact := times(p.Input, in-cached).Add(times(p.CacheRead, cached)).Add(times(p.Output, out)).
 			Mul(decimal.NewFromInt(1000)).Round(0)
-		if exact.GreaterThan(decimal.NewFromInt(math.MaxInt64)) {
+		if exact.GreaterThan(decimal.NewFromInt(int64(money.MaxCost))) {
 			if !errors.Is(err, money.ErrOverflow) {
 				t.Fatalf("%s does not fit, got %d, %v", exact, got, err)
 			}

@@ -26,6 +26,10 @@ const (
 	Reported
 )
 
+// MaxCount is more tokens than any attempt can use: a report beyond it is nonsense. It
+// keeps what ledgers and windows add up far inside an int64.
+const MaxCount = 1_000_000_000
+
 // Of is a reported count.
 func Of(n int64) Count { return Count{N: n, State: Reported} }
 

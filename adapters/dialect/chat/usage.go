@@ -18,22 +18,22 @@ func readUsage(u gjson.Result) usage.Usage {
 	u.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "prompt_tokens":
-			out.Input = count(v)
+			out.Input = rawjson.Count(v)
 		case "completion_tokens":
-			out.Output = count(v)
+			out.Output = rawjson.Count(v)
 		case "total_tokens":
-			total = count(v)
+			total = rawjson.Count(v)
 		case "prompt_cache_hit_tokens": // DeepSeek
-			hit = count(v)
+			hit = rawjson.Count(v)
 		case "cached_tokens": // Moonshot
-			cached = count(v)
+			cached = rawjson.Count(v)
 		case "reasoning_tokens": // Perplexity
-			topReasoning = count(v)
+			topReasoning = rawjson.Count(v)
 		case "completion_tokens_details":
 			v.ForEach(func(key, v gjson.Result) bool {
 				switch key.Str {
 				case "reasoning_tokens":
-					out.Reasoning = count(v)
+					out.Reasoning = rawjson.Count(v)
 				case "audio_tokens":
 					out.AudioOutput = some(v)
 				case "image_tokens":
@@ -45,18 +45,18 @@ func readUsage(u gjson.Result) usage.Usage {
 			v.ForEach(func(key, v gjson.Result) bool {
 				switch key.Str {
 				case "cached_tokens":
-					out.CachedInput = count(v)
+					out.CachedInput = rawjson.Count(v)
 				case "audio_tokens":
 					out.AudioInput = some(v)
 				case "image_tokens":
 					out.ImageInput = some(v)
 				case "cache_write_tokens": // OpenRouter
-					write = count(v)
+					write = rawjson.Count(v)
 				case "cache_creation_input_tokens", "cache_creation_tokens": // Alibaba and relays
-					write5 = count(v)
+					write5 = rawjson.Count(v)
 				case "cache_creation":
-					write5 = or(count(v.Get("ephemeral_5m_input_tokens")), write5)
-					w1 = count(v.Get("ephemeral_1h_input_tokens"))
+					write5 = or(rawjson.Count(v.Get("ephemeral_5m_input_tokens")), write5)
+					w1 = rawjson.Count(v.Get("ephemeral_1h_input_tokens"))
 				}
 				return true
 			})
@@ -96,27 +96,11 @@ func or(c, other usage.Count) usage.Count {
 	return other
 }
 
-// maxCount is far above any real count and keeps sums inside an int64.
-const maxCount = 1 << 50
-
 // some is a count of media, which most answers report as zero and is then not repeated
 // in every settlement.
 func some(v gjson.Result) usage.Count {
-	if c := count(v); c.N > 0 {
+	if c := rawjson.Count(v); c.N > 0 {
 		return c
 	}
 	return usage.Count{}
-}
-
-// count tells a number, null and nothing apart. What is no count at all, negative
-// or not whole, reads as null: present and unknown.
-func count(v gjson.Result) usage.Count {
-	if !v.Exists() {
-		return usage.Count{}
-	}
-	n, ok := rawjson.Integer(v)
-	if !ok || n < 0 || n > maxCount {
-		return usage.Count{State: usage.Null}
-	}
-	return usage.Of(n)
 }

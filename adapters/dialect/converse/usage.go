@@ -15,17 +15,17 @@ func readUsage(u gjson.Result) usage.Usage {
 	u.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "inputTokens":
-			input = count(v)
+			input = rawjson.Count(v)
 		case "outputTokens":
-			output = count(v)
+			output = rawjson.Count(v)
 		case "cacheReadInputTokens":
-			read = count(v)
+			read = rawjson.Count(v)
 		case "cacheWriteInputTokens":
-			write = count(v)
+			write = rawjson.Count(v)
 		case "cacheReadInputTokenCount": // the names of an older version, still sent
-			readOld = count(v)
+			readOld = rawjson.Count(v)
 		case "cacheWriteInputTokenCount":
-			writeOld = count(v)
+			writeOld = rawjson.Count(v)
 		case "cacheDetails":
 			details = v
 		}
@@ -47,7 +47,7 @@ func split(total usage.Count, details gjson.Result) (minutes, hour usage.Count) 
 	}
 	found := false
 	details.ForEach(func(_, v gjson.Result) bool {
-		n := count(v.Get("inputTokens"))
+		n := rawjson.Count(v.Get("inputTokens"))
 		switch {
 		case !n.Known():
 		case v.Get("ttl").Str == "1h":
@@ -68,20 +68,4 @@ func or(c, other usage.Count) usage.Count {
 		return c
 	}
 	return other
-}
-
-// maxCount is far above any real count and keeps sums inside an int64.
-const maxCount = 1 << 50
-
-// count tells a number, null and nothing apart. What is no count at all, negative or
-// not whole, reads as null: present and unknown.
-func count(v gjson.Result) usage.Count {
-	if !v.Exists() {
-		return usage.Count{}
-	}
-	n, ok := rawjson.Integer(v)
-	if !ok || n < 0 || n > maxCount {
-		return usage.Count{State: usage.Null}
-	}
-	return usage.Of(n)
 }

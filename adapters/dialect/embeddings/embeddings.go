@@ -165,8 +165,8 @@ func (o Outbound) DecodeWhole(req *dialect.Request, body []byte) (neutral.Answer
 		return neutral.Answer{}, payload("no_data")
 	}
 	answer := neutral.Answer{Dialect: neutral.Embeddings, Raw: body, Stop: neutral.StopEnd, FirstOutput: neutral.Structure}
-	if n, ok := rawjson.Integer(doc.Get("usage.prompt_tokens")); ok && n >= 0 {
-		answer.Usage = usage.Usage{Input: usage.Of(n), Output: usage.Of(0)}
+	if input := rawjson.Count(doc.Get("usage.prompt_tokens")); input.Known() {
+		answer.Usage = usage.Usage{Input: input, Output: usage.Of(0)}
 	}
 	if !data.Get("0").Exists() {
 		answer.FirstOutput, answer.Empty = neutral.Opaque, true

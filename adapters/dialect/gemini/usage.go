@@ -18,21 +18,21 @@ func readUsage(v gjson.Result) usage.Usage {
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "promptTokenCount":
-			prompt = count(v)
+			prompt = rawjson.Count(v)
 		case "toolUsePromptTokenCount":
-			tools = count(v)
+			tools = rawjson.Count(v)
 		case "cachedContentTokenCount":
-			out.CachedInput = count(v)
+			out.CachedInput = rawjson.Count(v)
 		case "candidatesTokenCount":
-			answer = count(v)
+			answer = rawjson.Count(v)
 		case "thoughtsTokenCount":
-			thoughts = count(v)
+			thoughts = rawjson.Count(v)
 		case "promptTokensDetails":
 			out.AudioInput, out.ImageInput = media(v)
 		case "candidatesTokensDetails":
 			out.AudioOutput, out.ImageOutput = media(v)
 		case "totalTokenCount":
-			total = count(v)
+			total = rawjson.Count(v)
 		}
 		return true
 	})
@@ -63,7 +63,7 @@ func output(input, answer, thoughts, total usage.Count) usage.Count {
 // media reads what of a count is not text. A modality that is not there is none.
 func media(details gjson.Result) (audio, images usage.Count) {
 	details.ForEach(func(_, v gjson.Result) bool {
-		n := count(v.Get("tokenCount"))
+		n := rawjson.Count(v.Get("tokenCount"))
 		switch {
 		case n.N <= 0:
 		case v.Get("modality").Str == "AUDIO":
@@ -74,20 +74,4 @@ func media(details gjson.Result) (audio, images usage.Count) {
 		return true
 	})
 	return audio, images
-}
-
-// maxCount is far above any real count and keeps sums inside an int64.
-const maxCount = 1 << 50
-
-// count tells a number, null and nothing apart. What is no count at all, negative or
-// not whole, reads as null: present and unknown (M4).
-func count(v gjson.Result) usage.Count {
-	if !v.Exists() {
-		return usage.Count{}
-	}
-	n, ok := rawjson.Integer(v)
-	if !ok || n < 0 || n > maxCount {
-		return usage.Count{State: usage.Null}
-	}
-	return usage.Of(n)
 }

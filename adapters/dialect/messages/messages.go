@@ -36,8 +36,6 @@ const (
 	maxBlocks = 4096
 	// maxToolCalls bounds the calls of one answer.
 	maxToolCalls = 128
-	// maxCount is far above any real token count and keeps sums inside an int64.
-	maxCount = 1 << 50
 )
 
 // The types of content blocks that the gateway acts on.

@@ -49,24 +49,11 @@ func (r *reported) read(u gjson.Result) {
 
 // update keeps a number against a later null.
 func update(c *usage.Count, v gjson.Result) {
-	next := count64(v)
+	next := rawjson.Count(v)
 	if next.State == usage.Absent || (next.State == usage.Null && c.Known()) {
 		return
 	}
 	*c = next
-}
-
-// count64 tells a number, null and nothing apart. What is no count at all, negative
-// or not whole, reads as null: present and unknown.
-func count64(v gjson.Result) usage.Count {
-	if !v.Exists() {
-		return usage.Count{}
-	}
-	n, ok := rawjson.Integer(v)
-	if !ok || n < 0 || n > maxCount {
-		return usage.Count{State: usage.Null}
-	}
-	return usage.Of(n)
 }
 
 // neutral is the usage in OpenAI's sense: here, cached and written tokens stand

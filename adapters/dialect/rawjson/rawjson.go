@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluice-gateway/sluice/adapters/dialect"
+	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
 // MaxDepth bounds nesting (Z5). The deepest thing in a request is a tool's JSON
@@ -163,6 +164,20 @@ func Integer(v gjson.Result) (int64, bool) {
 		return 0, false
 	}
 	return int64(v.Num), true
+}
+
+// Count reads what a provider says that was used, and tells a number, null and nothing
+// apart (M4). What is no count at all, negative, not whole or more than anything can use,
+// reads as null: present and unknown (M6).
+func Count(v gjson.Result) usage.Count {
+	if !v.Exists() {
+		return usage.Count{}
+	}
+	n, ok := Integer(v)
+	if !ok || n < 0 || n > usage.MaxCount {
+		return usage.Count{State: usage.Null}
+	}
+	return usage.Of(n)
 }
 
 // Member is one member of an object. Unlike gjson's Get it keeps the place in the

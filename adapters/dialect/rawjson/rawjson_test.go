@@ -7,6 +7,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
+
+	"github.com/sluice-gateway/sluice/domain/usage"
 )
 
 // encoding/json is the judge of what is written.
@@ -107,6 +109,20 @@ func TestInteger(t *testing.T) {
 	for _, in := range []string{"1.5", "1e300", `"1"`, "null"} {
 		if got, ok := Integer(gjson.Parse(in)); ok {
 			t.Errorf("%s = %d", in, got)
+		}
+	}
+}
+
+// Rules: M4, M6.
+func TestWhatIsNoCountIsUnknown_M4_M6(t *testing.T) {
+	for text, want := range map[string]usage.Count{
+		`{}`: {}, `{"n":null}`: {State: usage.Null}, `{"n":0}`: usage.Of(0), `{"n":12.0}`: usage.Of(12),
+		`{"n":-1}`: {State: usage.Null}, `{"n":1.5}`: {State: usage.Null}, `{"n":"12"}`: {State: usage.Null},
+		`{"n":1000000000}`: usage.Of(usage.MaxCount), `{"n":1000000001}`: {State: usage.Null},
+		`{"n":99999999999999999999}`: {State: usage.Null},
+	} {
+		if got := Count(gjson.Get(text, "n")); got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}
 }

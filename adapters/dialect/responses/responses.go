@@ -46,8 +46,6 @@ const (
 	maxParts = 4096
 	// maxToolCalls is what clients of the other dialects take.
 	maxToolCalls = 128
-	// maxCount is far above any real count and keeps sums inside an int64.
-	maxCount = 1 << 50
 	// maxArena is how much memory for unescaped text a stream keeps (S9).
 	maxArena = 64 << 10
 )

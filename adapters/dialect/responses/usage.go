@@ -15,17 +15,17 @@ func readUsage(u gjson.Result) usage.Usage {
 	u.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "input_tokens":
-			out.Input = count(v)
+			out.Input = rawjson.Count(v)
 		case "output_tokens":
-			out.Output = count(v)
+			out.Output = rawjson.Count(v)
 		case "total_tokens":
-			total = count(v)
+			total = rawjson.Count(v)
 		case "input_tokens_details":
-			out.CachedInput = count(v.Get("cached_tokens"))
+			out.CachedInput = rawjson.Count(v.Get("cached_tokens"))
 			// Not split by lifetime as others do: all of it is at the default one.
-			out.CacheWrite5m = count(v.Get("cache_write_tokens"))
+			out.CacheWrite5m = rawjson.Count(v.Get("cache_write_tokens"))
 		case "output_tokens_details":
-			out.Reasoning = count(v.Get("reasoning_tokens"))
+			out.Reasoning = rawjson.Count(v.Get("reasoning_tokens"))
 		}
 		return true
 	})
@@ -41,19 +41,6 @@ func readUsage(u gjson.Result) usage.Usage {
 		}
 	}
 	return out
-}
-
-// count tells a number, null and nothing apart. What is no count at all, negative or
-// not whole, reads as null: present and unknown.
-func count(v gjson.Result) usage.Count {
-	if !v.Exists() {
-		return usage.Count{}
-	}
-	n, ok := rawjson.Integer(v)
-	if !ok || n < 0 || n > maxCount {
-		return usage.Count{State: usage.Null}
-	}
-	return usage.Of(n)
 }
 
 // writeUsage writes what is known of a usage; null where nothing is.
