@@ -146,7 +146,7 @@ func TestErrors_P11_D7(t *testing.T) {
 		status int
 		want   string
 	}{
-		{spent, 429, `{"type":"error","error":{"type":"rate_limit_error","message":"The budget is used up.","code":"insufficient_quota","request_id":"r1","retryable":false,"scope":"organization","limit":5,"used":6,"unit":"usd","resets_at":"2026-12-01T00:00:00Z"},"request_id":"r1"}`},
+		{spent, 429, `{"type":"error","error":{"type":"rate_limit_error","message":"What is left of the budget does not cover the request.","code":"insufficient_quota","request_id":"r1","retryable":false,"scope":"organization","limit":5,"used":6,"unit":"usd","resets_at":"2026-12-01T00:00:00Z"},"request_id":"r1"}`},
 		{relayed, 413, `{"type":"error","error":{"type":"request_too_large","message":"too big","code":"invalid_request","retryable":false,"provider_error":{"status":413,"type":"request_too_large"}}}`},
 		{closed, 529, `{"type":"error","error":{"type":"overloaded_error","message":"Every route of this model failed.","code":"upstream_exhausted","retryable":true,"retry_after_ms":90000,"attempts":[{"provider":"p","model":"m","failure":"server_error","status":529}]}}`},
 		{apierror.New(apierror.UpstreamExhausted), 502, `{"type":"error","error":{"type":"api_error","message":"Every route of this model failed.","code":"upstream_exhausted","retryable":true}}`},
