@@ -55,6 +55,11 @@ func (m *mask) caller(rec eventstore.Recorded) (json.RawMessage, error) {
 		if said.Masked || m.attempts[said.Attempt] {
 			hide = slices.Concat(ours, destination)
 		}
+	case request.LimitObserved:
+		if m.attempts[said.Attempt] && said.Scope == catalog.ScopeDeployment {
+			said.Of, said.Budget = "", catalog.ScopeDeployment
+			e = said
+		}
 	case request.RouteSkipped:
 		e = skipped(said)
 	case request.RequestRefused:

@@ -143,6 +143,13 @@ func TestMaskedStaysMasked_X1(t *testing.T) {
 	if bytes.Contains(refused, []byte("hidden-west")) {
 		t.Errorf("a refusal shows %s", refused)
 	}
+	observed, _ := json.Marshal(build(t, projectiontest.Stream(0,
+		request.AttemptReserved{Attempt: 1, Provider: "hidden-west", Masked: true},
+		request.LimitObserved{Attempt: 1, Budget: "deployment:m@hidden-west/requests/day", Refusal: request.Refusal{Scope: "deployment", Of: "m@hidden-west", Limit: 4}},
+	), trail.Caller))
+	if bytes.Contains(observed, []byte("hidden-west")) || !bytes.Contains(observed, []byte(`"limit":4`)) {
+		t.Errorf("a limit that was only observed shows %s", observed)
+	}
 	open, _ := json.Marshal(build(t, projectiontest.Stream(0, request.RequestRefused{
 		Tenant: "acme", Refusal: request.Refusal{Code: "rate_limit_exceeded", Scope: "deployment", Of: "m@east"},
 		Skipped: []request.RouteSkipped{{Provider: "east", Reason: request.SkipRateLimit}},
