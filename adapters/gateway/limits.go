@@ -41,24 +41,28 @@ func (w *walker) noteStandings(standings []budget.Standing) {
 		if s.Reached() {
 			w.tellThreshold(s)
 		}
-		if s.Check.Observe || s.Resets.IsZero() || budget.MovesOn(s.Check.Scope) {
+		reset := s.Resets
+		if reset.IsZero() && budget.Trails(s.Check.Key) {
+			reset = w.g.Now() // nothing is in it yet that could leave it
+		}
+		if s.Check.Observe || reset.IsZero() || budget.MovesOn(s.Check.Scope) {
 			continue
 		}
 		switch s.Check.Unit {
 		case catalog.Requests:
-			w.facts.Limits.Requests = narrower(w.facts.Limits.Requests, s)
+			w.facts.Limits.Requests = narrower(w.facts.Limits.Requests, s, reset)
 		case catalog.Tokens:
-			w.facts.Limits.Tokens = narrower(w.facts.Limits.Tokens, s)
+			w.facts.Limits.Tokens = narrower(w.facts.Limits.Tokens, s, reset)
 		}
 	}
 }
 
 // narrower keeps the window with less left.
-func narrower(l *RateLimit, s *budget.Standing) *RateLimit {
+func narrower(l *RateLimit, s *budget.Standing, reset time.Time) *RateLimit {
 	if l != nil && l.Remaining <= s.Remaining() {
 		return l
 	}
-	return &RateLimit{Limit: s.Check.Limit, Remaining: s.Remaining(), Reset: s.Resets}
+	return &RateLimit{Limit: s.Check.Limit, Remaining: s.Remaining(), Reset: reset}
 }
 
 // tellThreshold says once a window, whichever worker saw it, that a soft threshold is

@@ -46,6 +46,20 @@ func TestRepliesTellWhatIsLeft_R8(t *testing.T) {
 	}
 }
 
+// A window that nothing was used of yet is told of from its first request on.
+//
+// Rules: R8.
+func TestAnUntouchedWindowIsTold_R8(t *testing.T) {
+	b := limited(t, "fake-ok", catalog.Budget{Scope: "organization", Tokens: 5000, Per: catalog.PerHour})
+	out := b.Chat(t.Context(), gatewaytest.Whole)
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	if tokens := out.Facts.Limits.Tokens; tokens == nil || tokens.Limit != 5000 || tokens.Remaining >= 5000 || tokens.Reset.IsZero() {
+		t.Errorf("tokens %+v", tokens)
+	}
+}
+
 // Rules: R1, A9, W20.
 func TestAFullWindowSaysWhenItMoves_R1_A9_W20(t *testing.T) {
 	b := limited(t, "fake-ok", catalog.Budget{Scope: "organization", Requests: 1, Per: catalog.PerMinute})

@@ -34,13 +34,14 @@ func setLimits(h http.Header, d neutral.Dialect, l gateway.RateLimits, now time.
 		if limit == nil {
 			continue
 		}
-		name, reset := openAIName, limit.Reset.Sub(now).Round(time.Millisecond).String()
-		if limit.Reset.Before(now) {
-			reset = "0s"
+		at := limit.Reset
+		if at.Before(now) { // zero where only what still runs fills the window
+			at = now
 		}
+		name, reset := openAIName, at.Sub(now).Round(time.Millisecond).String()
 		if d == neutral.Messages {
 			// Anthropic's SDKs read an instant; rounded up, so that it is not too early.
-			name, reset = anthropicName, limit.Reset.Add(time.Second-1).Truncate(time.Second).UTC().Format(time.RFC3339)
+			name, reset = anthropicName, at.Add(time.Second-1).Truncate(time.Second).UTC().Format(time.RFC3339)
 		}
 		h.Set(name(unit, "limit"), strconv.FormatInt(limit.Limit, 10))
 		h.Set(name(unit, "remaining"), strconv.FormatInt(limit.Remaining, 10))

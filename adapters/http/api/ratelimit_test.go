@@ -43,6 +43,25 @@ func TestLimitsAreToldInTheCallersForm_R8(t *testing.T) {
 	}
 }
 
+// What fills a window may all still run: nothing can be told of when it moves, and no
+// moment of the past is.
+//
+// Rules: R8.
+func TestAWindowOfRunningRequestsMovesAnyMoment_R8(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	limits := gateway.RateLimits{Tokens: &gateway.RateLimit{Limit: 5}}
+	for dialect, want := range map[neutral.Dialect][2]string{
+		neutral.Chat:     {"X-Ratelimit-Reset-Tokens", "0s"},
+		neutral.Messages: {"Anthropic-Ratelimit-Tokens-Reset", "2026-11-30T12:00:00Z"},
+	} {
+		got := http.Header{}
+		setLimits(got, dialect, limits, now)
+		if got.Get(want[0]) != want[1] {
+			t.Errorf("%s: %v", dialect, got)
+		}
+	}
+}
+
 // A refusal tells of the window that refused, whatever else is known.
 //
 // Rules: R8, A9.
