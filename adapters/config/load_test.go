@@ -133,6 +133,7 @@ func TestBadFilesAreRefusedWithLineAndReason_C13(t *testing.T) {
 		{"a tag of YAML", "upstream_model: m", "upstream_model: !!binary bQ==", 10, "YAML tags are not read"},
 		{"a missing base URL", "    base_url: http://127.0.0.1:9000/v1\n", "", 3, "providers[0].base_url: is missing"},
 		{"a base URL of another scheme", "http://127.0.0.1:9000/v1", "file:///etc/passwd", 5, "not an absolute URL"},
+		{"a base URL of no port", "http://127.0.0.1:9000/v1", "http://127.0.0.1:99999/v1", 5, "has a port that is not between"},
 		{"a deployment of no provider", "provider: p", "provider: q", 9, `provider "q" does not exist`},
 		{"a rung of no deployment", "{deployment: d}", "{deployment: e}", 15, `deployment "e" does not exist`},
 		{"a rung of two targets", "{deployment: d}", "{deployment: d, model: m}", 15, "names 2 targets"},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -252,6 +253,8 @@ func (v *validation) baseURL(path string, p Provider) {
 		v.fail(path, "is longer than %d bytes", maxURLBytes)
 	case err != nil || u.Host == "" || u.Hostname() == "":
 		v.fail(path, "is not an absolute URL")
+	case !isPort(u.Port()):
+		v.fail(path, "has a port that is not between 1 and 65535")
 	case u.Scheme != "http" && u.Scheme != "https":
 		v.fail(path, "scheme %s is neither http nor https", shown(u.Scheme))
 	case u.User != nil:
@@ -259,6 +262,12 @@ func (v *validation) baseURL(path string, p Provider) {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		v.fail(path, "holds a query or a fragment: paths are appended to it")
 	}
+}
+
+// isPort: none is the scheme's own.
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 func (v *validation) providerKey(path string, protocol Protocol, k ProviderKey, seen map[string]bool) {

@@ -152,6 +152,8 @@ func (v *validation) webhookURL(path, address string) {
 		v.fail(path, "is longer than %d bytes", maxURLBytes)
 	case err != nil || u.Hostname() == "":
 		v.fail(path, "is not an absolute URL")
+	case !isPort(u.Port()):
+		v.fail(path, "has a port that is not between 1 and 65535")
 	case u.Scheme != "http" && u.Scheme != "https":
 		v.fail(path, "scheme %s is neither http nor https", shown(u.Scheme))
 	case u.User != nil:

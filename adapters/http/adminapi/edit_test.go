@@ -113,6 +113,24 @@ func TestPartsOfObjects_C3(t *testing.T) {
 	do(t, s, 200, "PUT", "/models/lab%2Fa/policy", policy.ETag, `{"max_attempts":2}`)
 }
 
+// A budget's body need not repeat its address, as no object's need.
+//
+// Rules: C3, C8.
+func TestBudgetsAreAddressed_C3_C8(t *testing.T) {
+	s := start(t)
+	a := do(t, s, 201, "PUT", "/tenants/acme/budgets/model:b/requests/hour", "", `{"requests":5}`)
+	check(t, a, "scope", `"model"`)
+	check(t, a, "of", `"b"`)
+	check(t, a, "per", `"hour"`)
+	for path, body := range map[string]string{
+		"/tenants/acme/budgets/galaxy/usd/day":        `{"limit_usd":"5"}`,
+		"/tenants/acme/budgets/organization/usd/week": `{"limit_usd":"5"}`,
+		"/tenants/acme/budgets/organization/usd/day":  `{"tokens":5}`,
+	} {
+		do(t, s, 400, "PUT", path, "", body)
+	}
+}
+
 // An omitted field is unchanged, null clears it (C9), and a mode without a threshold
 // has no automatic one (C10).
 func TestPatch_C9_C10(t *testing.T) {

@@ -1,6 +1,8 @@
 package adminapi
 
 import (
+	"strings"
+
 	"github.com/sluice-gateway/sluice/adapters/config"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 )
@@ -88,7 +90,26 @@ func decode(id catalog.ObjectID, doc config.Document) (any, error) {
 	case catalog.KindTenantWebhook:
 		return as(doc, "id", id.Name, func(v *catalog.TenantWebhook) { v.Tenant = id.Tenant })
 	default:
-		return as(doc, "", "", func(v *catalog.TenantBudget) { v.Tenant = id.Tenant })
+		return as(doc, "", "", func(v *catalog.TenantBudget) {
+			v.Tenant = id.Tenant
+			addressed(&v.Budget, id.Name)
+		})
+	}
+}
+
+// addressed gives a budget what its address says of it, SCOPE[:OF]/UNIT/PERIOD, where
+// its body does not repeat that.
+func addressed(b *catalog.Budget, name string) {
+	period := strings.LastIndexByte(name, '/')
+	unit := strings.LastIndexByte(name[:max(period, 0)], '/')
+	if unit < 0 {
+		return // sent to the list
+	}
+	if b.Per == "" {
+		b.Per = catalog.Period(name[period+1:])
+	}
+	if b.Scope == "" && b.Of == "" {
+		b.Scope, b.Of, _ = strings.Cut(name[:unit], ":")
 	}
 }
 
