@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -51,6 +52,10 @@ func StoreCredential(ctx context.Context, log Log, vault *secrets.Vault, of cata
 		return held, &SecretError{Reason: "is empty"}
 	case len(secret) > MaxSecretBytes:
 		return held, &SecretError{Reason: fmt.Sprintf("is longer than %d KiB", MaxSecretBytes>>10)}
+	case !strings.HasPrefix(secret.Reveal(), "{") && strings.ContainsFunc(secret.Reveal(), unicode.IsControl):
+		// A service account's JSON has lines. Anything else goes into a header, which
+		// carries none: each call would fail, as if the provider were down.
+		return held, &SecretError{Reason: "is more than one line or holds a control character: store one key"}
 	}
 	state, err := live.Read(ctx, log)
 	if err != nil {

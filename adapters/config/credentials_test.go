@@ -149,6 +149,7 @@ func TestStoringIsRefused_Z2(t *testing.T) {
 		"no such key":   {catalog.CredentialOf{Provider: "p", Key: "x"}, "sk", 'a', new(*config.NotStoredError)},
 		"no provider":   {catalog.CredentialOf{Provider: "q", Key: "k"}, "sk", 'a', new(*config.NotStoredError)},
 		"empty":         {ofP, " \n", 'a', new(*config.SecretError)},
+		"two lines":     {ofP, "sk-one\nsk-two", 'a', new(*config.SecretError)},
 		"too long":      {ofP, strings.Repeat("k", config.MaxSecretBytes+1), 'a', new(*config.SecretError)},
 		"no master key": {ofP, "sk", 0, new(*secrets.MasterKeyError)},
 	} {
