@@ -164,6 +164,14 @@ func TestKeysSurviveAFile_C13(t *testing.T) {
 	if bytes.Contains(config.Export(read(t, log)), []byte(key.Hash)) {
 		t.Error("the export holds a key")
 	}
+	apply(t, log, catalog.Objects{})
+	if _, ok := read(t, log).Snapshot().Tenant("acme"); ok {
+		t.Error("the tenant is still there")
+	}
+	apply(t, log, mustLoad(t, good))
+	if found, ok := read(t, log).Snapshot().KeyByHash(catalog.HashKey(plaintext)); !ok || found.ID != key.ID {
+		t.Error("a tenant that was removed and written again has lost its keys")
+	}
 	for _, e := range log.Events {
 		if bytes.Contains(e.Data, []byte(plaintext)) {
 			t.Error("the log holds a key in plain text")
