@@ -139,7 +139,8 @@ func newRevert() *cobra.Command {
 		Short: "Make an object again what it was at a revision",
 		Long: "Writes a new event that restores the object as `sluice history` shows it at the\n" +
 			"revision; nothing is erased. The result is validated as any change: a chain does not\n" +
-			"come back to a deployment that is gone. Keys cannot be reverted.\n" + objectHelp,
+			"come back to a deployment that is gone. Revisions that were written at once are one\n" +
+			"change, and each of them means all. Keys cannot be reverted.\n" + objectHelp,
 		Example: "  sluice revert chain/fable-5 --to 3\n  sluice revert alias/acme/summarise --to 1",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -16,7 +16,7 @@ models: [{slug: m, exact_model: m, chain: [{deployment: d}]}]
 // History says who changed what; a revert is a new event that restores it, and what
 // cannot hold any more is refused whole.
 //
-// Rules: C1.
+// Rules: C1, C2.
 func TestHistoryAndRevert_C1(t *testing.T) {
 	useDatabase(t)
 	must(t, "apply", "-f", writeFile(t, "a.yaml", priced))
@@ -37,6 +37,10 @@ func TestHistoryAndRevert_C1(t *testing.T) {
 	got := decode[struct{ Data []changeOf }](t, must(t, "history", "deployment/d", "--output", "json"))
 	if n := len(got.Data); n != 4 || got.Data[3].Revision != 4 || got.Data[3].Event != "price_set" || !strings.HasPrefix(got.Data[3].Actor, "cli:") {
 		t.Errorf("a revert is no new event: %+v", got.Data)
+	}
+	// Revision 1 was written at once with its prices: nobody has seen it without.
+	if out := must(t, "revert", "deployment/d", "--to", "1"); !strings.Contains(out, "nothing to change") {
+		t.Errorf("a revert to a part of what was written says %q", out)
 	}
 	if again := decode[reverted](t, must(t, "revert", "deployment/d", "--to", "4", "--output", "json")); len(again.Changes) != 0 || again.Revision != 4 {
 		t.Errorf("reverting to what is there wrote %+v", again)

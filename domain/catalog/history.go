@@ -93,6 +93,13 @@ func value[T any](objects map[string]T, id string) any {
 	return nil
 }
 
+// wholeWith reports whether the next event was written at once with this one, so that
+// nobody has ever seen the object between them: a deployment without its prices, a model
+// without its certification (C2).
+func (v Version) wholeWith(next Version) bool {
+	return !v.At.IsZero() && v.At.Equal(next.At) && v.Position+1 == next.Position
+}
+
 // RevertError is a revert that cannot be done, in words.
 type RevertError struct{ Reason string }
 
@@ -101,6 +108,9 @@ func (e *RevertError) Error() string { return e.Reason }
 // Revert is the catalog with one object as it was at a revision of its history. It
 // is wanted, not written: it is validated and written as any other change, so that
 // a revert is a new event and history only ever grows.
+//
+// Of events that were written at once any means the last: there was no object between
+// them.
 //
 // A model that has been removed since comes back with the last chain it had, which
 // chain is the history of; without one it could not be called. Keys cannot be
@@ -112,6 +122,9 @@ func Revert(now Objects, id ObjectID, history, chain []Version, to int64) (Objec
 	i := slices.IndexFunc(history, func(v Version) bool { return v.Revision == to })
 	if i < 0 {
 		return now, &RevertError{Reason: fmt.Sprintf("%s has no revision %d", id, to)}
+	}
+	for i+1 < len(history) && history[i].wholeWith(history[i+1]) {
+		i++
 	}
 	switch object := history[i].Object.(type) {
 	case nil:
