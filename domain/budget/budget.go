@@ -66,6 +66,7 @@ type Check struct {
 	Budget string
 	Scope  string
 	Of     string
+	Per    catalog.Period
 	// Resets is when a window of the calendar ends; zero for a total and for a trailing
 	// window.
 	Resets time.Time

@@ -185,7 +185,7 @@ func CalendarWindow(per catalog.Period, now time.Time) (name string, resets time
 func (l *Limit) check(ask int64) Check {
 	c := Check{
 		Key: l.Key, HeldKey: l.HeldKey, Unit: l.Unit, Limit: l.Limit, Soft: l.Soft,
-		Observe: l.Observe, Budget: l.Budget, Scope: l.Scope, Of: l.Of, Resets: l.Resets,
+		Observe: l.Observe, Budget: l.Budget, Scope: l.Scope, Of: l.Of, Per: l.Per, Resets: l.Resets,
 	}
 	switch l.Unit {
 	case catalog.USD:

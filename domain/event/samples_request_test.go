@@ -18,7 +18,7 @@ var (
 	samplePercent = decimal.RequireFromString("7.5")
 	sampleRefusal = request.Refusal{
 		Code: "insufficient_quota", Scope: "model", Of: "fable-5", Limit: 500_000_000_000, Used: 499_999_999_999,
-		Unit: "nanousd", Resets: "2026-12-01T00:00:00Z",
+		Unit: "nanousd", Per: "month", Resets: "2026-12-01T00:00:00Z",
 	}
 	sampleSkip = request.RouteSkipped{
 		Rung: 1, Provider: "anthropic-main", Model: "fable-5", Reason: request.SkipBreakerOpen, Masked: true,

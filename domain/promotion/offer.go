@@ -64,7 +64,7 @@ func (o Offer) Checks(worst money.WorstSplit) []budget.Check {
 	for i, a := range o.Allowances {
 		checks[i] = budget.Check{
 			Key: a.Key, Unit: a.Unit, Whole: true, Limit: a.Limit, Ask: amount(a.Side, a.Unit, worst.Input, worst.Output),
-			Budget: o.ID, Scope: Scope, Resets: a.Resets,
+			Budget: o.ID, Scope: Scope, Per: a.Per, Resets: a.Resets,
 		}
 	}
 	return checks

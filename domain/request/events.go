@@ -66,10 +66,12 @@ type Refusal struct {
 	Scope string `json:"scope,omitempty"`
 	// Of is whose limit it is, where the scope alone does not say: the key, the team, the
 	// model ...
-	Of     string `json:"of,omitempty"`
-	Limit  int64  `json:"limit,omitempty"`
-	Used   int64  `json:"used,omitempty"`
-	Unit   string `json:"unit,omitempty"`
+	Of    string `json:"of,omitempty"`
+	Limit int64  `json:"limit,omitempty"`
+	Used  int64  `json:"used,omitempty"`
+	Unit  string `json:"unit,omitempty"`
+	// Per is the limit's period: minute, hour, day, month or total.
+	Per    string `json:"per,omitempty"`
 	Resets string `json:"resets_at,omitempty"`
 }
 

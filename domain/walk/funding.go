@@ -201,6 +201,7 @@ func refusalOf(r budget.Refusal) request.Refusal {
 	c := r.Check
 	out := request.Refusal{
 		Code: string(request.CodeInsufficientQuota), Scope: c.Scope, Of: c.Of, Limit: c.Limit, Used: r.Used, Unit: c.UnitName(),
+		Per: string(c.Per),
 	}
 	if c.Unit != catalog.USD && c.Scope != promotion.Scope && (budget.Trails(c.Key) || !c.Resets.IsZero()) {
 		out.Code = string(request.CodeRateLimitExceeded)

@@ -416,7 +416,7 @@ func TestABudgetStopsTheWalkAndSaysWhich_M13_M16(t *testing.T) {
 		t.Fatal(diff)
 	}
 	refused := run.Events[0].(request.RequestRefused)
-	want := request.Refusal{Code: "insufficient_quota", Scope: "organization", Limit: 10_000, Unit: "nanousd", Resets: "2026-12-01T00:00:00Z"}
+	want := request.Refusal{Code: "insufficient_quota", Scope: "organization", Limit: 10_000, Unit: "nanousd", Per: "month", Resets: "2026-12-01T00:00:00Z"}
 	if diff := cmp.Diff(want, refused.Refusal); diff != "" {
 		t.Error(diff)
 	}

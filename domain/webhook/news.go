@@ -181,7 +181,7 @@ func circuitOf(n circuit.Name, worker string) Circuit {
 // thousand refusals behind the first say the same. A limit that was raised and is
 // reached again is news again.
 func Exhausted(tenant string, r request.Refusal) (News, bool) {
-	if r.Code != string(request.CodeInsufficientQuota) || tenant == "" {
+	if !ranOut(r) || tenant == "" {
 		return News{}, false
 	}
 	until, _ := time.Parse(time.RFC3339, r.Resets) // zero for a total
@@ -193,6 +193,18 @@ func Exhausted(tenant string, r request.Refusal) (News, bool) {
 		}, "/"),
 		Until: until.UTC(),
 	}, true
+}
+
+// ranOut reports whether a limit has nothing left for longer than a rate has: one of
+// money, and of requests and tokens that of a day, a month or in total.
+func ranOut(r request.Refusal) bool {
+	switch r.Code {
+	case string(request.CodeInsufficientQuota):
+		return true
+	case string(request.CodeRateLimitExceeded):
+		return r.Per == string(catalog.PerDay) || r.Per == string(catalog.PerMonth)
+	}
+	return false
 }
 
 // reached leaves out minutes and hours: such a limit is a rate, which may be near its

@@ -135,6 +135,14 @@ func TestAWindowIsExhaustedOnce_U4(t *testing.T) {
 	if other, _ := webhook.Exhausted("acme", r); other.Once == mine.Once {
 		t.Error("another team's is the same piece of news")
 	}
+	r.Code, r.Unit = "rate_limit_exceeded", "tokens"
+	for per, want := range map[string]bool{"minute": false, "hour": false, "day": true, "month": true, "": false} {
+		r.Per = per
+		if _, news := webhook.Exhausted("acme", r); news != want {
+			t.Errorf("tokens per %q: news is %v", per, news)
+		}
+	}
+	r.Per = ""
 	for _, code := range []string{"rate_limit_exceeded", "model_not_found", ""} {
 		r.Code = code
 		if _, news := webhook.Exhausted("acme", r); news {

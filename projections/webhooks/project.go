@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,12 +75,15 @@ func (p Projection) Apply(ctx context.Context, tx pgx.Tx, batch []eventstore.Rec
 	return nil
 }
 
+// exhausted are the signs of a limit that ran out; most refusals are by a minute's rate.
+var exhausted = [][]byte{[]byte(request.CodeInsufficientQuota), []byte(`"per":"day"`), []byte(`"per":"month"`)}
+
 // mayBeNews passes over nearly all of a busy log without decoding it: the ends of
 // requests that no budget refused.
 func mayBeNews(rec eventstore.Recorded) bool {
 	switch rec.Type {
 	case "request_refused", "request_finalized":
-		return bytes.Contains(rec.Data, []byte(request.CodeInsufficientQuota))
+		return slices.ContainsFunc(exhausted, func(sign []byte) bool { return bytes.Contains(rec.Data, sign) })
 	}
 	return true
 }

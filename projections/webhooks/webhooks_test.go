@@ -306,10 +306,24 @@ func TestExhaustionIsToldOnceAWindow_U4(t *testing.T) {
 			s.hears(append(want, "/ops budget_exhausted zeta")...)
 		}
 	}
+	// Requests and tokens of a day run out as money does; a minute's are a rate.
+	day := refusal(50, "2026-12-01T00:00:00Z")
+	day.Code, day.Unit, day.Per = "rate_limit_exceeded", "tokens", "day"
+	minute := day
+	minute.Limit, minute.Per, minute.Resets = 5, "minute", "2026-11-30T10:01:00Z"
+	want = append(want, "/ops budget_exhausted zeta")
+	refused(250, "acme", minute)
+	s.fold()
+	s.hears(want...)
+	refused(251, "acme", day)
+	refused(252, "acme", day)
+	s.fold()
+	want = append(want, "/ops budget_exhausted acme", "acme/late budget_exhausted acme", "acme/own budget_exhausted acme")
+	s.hears(want...)
 	// Other ends are no news.
 	s.say("request/"+projectiontest.RequestID(300).String(), projectiontest.Admitted("acme"),
 		request.RequestFinalized{Outcome: request.Completed}, request.RequestFinalized{Outcome: request.Refused, Code: "insufficient_quota"})
-	s.hears(append(want, "/ops budget_exhausted zeta")...)
+	s.hears(want...)
 }
 
 // Whatever happens and whatever is configured, an organization's webhook hears of its own
