@@ -88,6 +88,9 @@ func (a *API) write(ctx context.Context, c *call, t target, expected *int64, nex
 			status = http.StatusCreated
 		}
 		doc, err := next(current, exists)
+		if missing, ok := errors.AsType[*catalog.MissingError](err); ok && missing.ID == t.id {
+			return objects, notFound(t.id.String(), t.revision(state))
+		}
 		if err != nil {
 			return objects, err
 		}

@@ -113,6 +113,19 @@ func TestPartsOfObjects_C3(t *testing.T) {
 	do(t, s, 200, "PUT", "/models/lab%2Fa/policy", policy.ETag, `{"max_attempts":2}`)
 }
 
+// What was there keeps its revision, also for an edit that comes too late.
+//
+// Rules: C3, C4.
+func TestALateEditIsToldTheRevision_C3_C4(t *testing.T) {
+	s := start(t)
+	made := do(t, s, 201, "PUT", "/tiers/brief", "", `{"weight":2}`)
+	do(t, s, 200, "DELETE", "/tiers/brief", made.ETag, "")
+	for _, method := range []string{"GET", "PATCH"} {
+		gone := do(t, s, 404, method, "/tiers/brief", "", `{"weight":3}`)
+		check(t, gone, "error.revision", "2")
+	}
+}
+
 // A budget's body need not repeat its address, as no object's need.
 //
 // Rules: C3, C8.
