@@ -18,6 +18,9 @@ import (
 // attempt: a settlement repeats it, but what it repeats was decided before.
 type mask struct {
 	attempts map[int]bool
+	// skipped is set by the first skip of a masked route: a refusal at the end may be
+	// its limit's.
+	skipped bool
 }
 
 var (
@@ -61,7 +64,15 @@ func (m *mask) caller(rec eventstore.Recorded) (json.RawMessage, error) {
 			e = said
 		}
 	case request.RouteSkipped:
+		m.skipped = m.skipped || said.Masked
 		e = skipped(said)
+	case request.RequestFinalized:
+		if r := said.Refusal; r != nil && m.skipped && r.Scope == catalog.ScopeDeployment {
+			hidden := *r
+			hidden.Of = ""
+			said.Refusal = &hidden
+			e = said
+		}
 	case request.RequestRefused:
 		said.Skipped = slices.Clone(said.Skipped)
 		for i, s := range said.Skipped {

@@ -150,6 +150,13 @@ func TestMaskedStaysMasked_X1(t *testing.T) {
 	if bytes.Contains(observed, []byte("hidden-west")) || !bytes.Contains(observed, []byte(`"limit":4`)) {
 		t.Errorf("a limit that was only observed shows %s", observed)
 	}
+	ended, _ := json.Marshal(build(t, projectiontest.Stream(0,
+		request.RouteSkipped{Provider: "hidden-west", Reason: request.SkipRateLimit, Masked: true},
+		request.RequestFinalized{Outcome: request.Refused, Refusal: &request.Refusal{Scope: "deployment", Of: "m@hidden-west", Limit: 4}},
+	), trail.Caller))
+	if bytes.Contains(ended, []byte("hidden-west")) || !bytes.Contains(ended, []byte(`"limit":4`)) {
+		t.Errorf("a refusal at the end shows %s", ended)
+	}
 	open, _ := json.Marshal(build(t, projectiontest.Stream(0, request.RequestRefused{
 		Tenant: "acme", Refusal: request.Refusal{Code: "rate_limit_exceeded", Scope: "deployment", Of: "m@east"},
 		Skipped: []request.RouteSkipped{{Provider: "east", Reason: request.SkipRateLimit}},
