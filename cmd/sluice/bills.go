@@ -87,6 +87,9 @@ func closeBills(ctx context.Context, closer billing.Closer, tenant, period strin
 	var failed []error
 	for _, t := range tenants {
 		c, err := closer.Close(ctx, t, period, now)
+		if _, early := errors.AsType[*bills.NotEndedError](err); early {
+			return closed, err // for all of them
+		}
 		switch {
 		case errors.Is(err, bills.ErrClosed):
 		case errors.Is(err, bills.ErrNotFound):

@@ -183,7 +183,10 @@ func TestAWrongPriceIsCorrected_M15(t *testing.T) {
 	if !attempt.Get("corrected").Bool() || attempt.Get("charge_nanousd").Int() != 2*charge {
 		t.Errorf("the attempt: %s", attempt)
 	}
-	if r := s.Run(t, "bills", "close", "--period", period); r.Code == 0 || !strings.Contains(r.Stderr, "once the month is over") {
+	if r := s.Run(t, "bills", "close", "--period", "2026-13"); r.Code == 0 || !strings.Contains(r.Stderr, "is not a month") {
+		t.Errorf("a bill of no month was closed: %d, %s", r.Code, r.Stderr)
+	}
+	if r := s.Run(t, "bills", "close", "--period", period); r.Code == 0 || strings.Count(r.Stderr, "once the month is over") != 1 {
 		t.Errorf("this month was closed: %+v", r)
 	}
 }

@@ -103,8 +103,12 @@ func planClosing(ctx context.Context, tx pgx.Tx, shard int16, tenant, period str
 	return c, err
 }
 
-// Billed are the organizations that have a bill for a period, in order.
+// Billed are the organizations that have a bill for a period, in order. The error is
+// ErrPeriod for what is none.
 func Billed(ctx context.Context, db Querier, period string) ([]string, error) {
+	if _, ok := billing.End(period); !ok {
+		return nil, ErrPeriod
+	}
 	rows, err := db.Query(ctx, `select distinct tenant from bill_lines where period = $1`, period)
 	if err != nil {
 		return nil, err
