@@ -79,7 +79,7 @@ func (w *walker) tellThreshold(s *budget.Standing) {
 		return
 	}
 	reached := request.BudgetThresholdReached{
-		Tenant: w.in.Key.Tenant, Budget: s.Check.Budget, Scope: s.Check.Scope, Unit: s.Check.UnitName(),
+		Tenant: w.in.Key.Tenant, Budget: s.Check.Budget, Scope: s.Check.Scope, Masked: s.Check.Masked, Unit: s.Check.UnitName(),
 		Window: window, Threshold: s.Check.Soft, Limit: s.Check.Limit, Used: s.Used, Request: w.id,
 	}
 	if !s.Resets.IsZero() {

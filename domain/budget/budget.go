@@ -66,6 +66,8 @@ type Check struct {
 	Budget string
 	Scope  string
 	Of     string
+	// Masked is set where Of would tell callers whose route it is (X1).
+	Masked bool
 	Per    catalog.Period
 	// Resets is when a window of the calendar ends; zero for a total and for a trailing
 	// window.

@@ -17,7 +17,7 @@ var (
 	}
 	samplePercent = decimal.RequireFromString("7.5")
 	sampleRefusal = request.Refusal{
-		Code: "insufficient_quota", Scope: "model", Of: "fable-5", Limit: 500_000_000_000, Used: 499_999_999_999,
+		Code: "insufficient_quota", Scope: "deployment", Of: "fable-5@aws", Masked: true, Limit: 500_000_000_000, Used: 499_999_999_999,
 		Unit: "nanousd", Per: "month", Resets: "2026-12-01T00:00:00Z",
 	}
 	sampleSkip = request.RouteSkipped{
@@ -80,7 +80,7 @@ var requestSamples = []Event{
 	},
 	request.LimitObserved{Attempt: 1, Budget: "organization/requests/minute", Refusal: sampleRefusal},
 	request.BudgetThresholdReached{
-		Tenant: "acme", Budget: "organization/usd/month", Scope: "organization", Unit: "nanousd", Window: "2026-11",
+		Tenant: "acme", Budget: "deployment:fable-5@aws/usd/month", Scope: "deployment", Masked: true, Unit: "nanousd", Window: "2026-11",
 		Threshold: 400_000_000_000, Limit: 500_000_000_000, Used: 400_017_952_000, Resets: "2026-12-01T00:00:00Z",
 		Request: "0193748e-9a4b-7c3d-8e2f-1a2b3c4d5e6f",
 	},

@@ -66,10 +66,12 @@ type Refusal struct {
 	Scope string `json:"scope,omitempty"`
 	// Of is whose limit it is, where the scope alone does not say: the key, the team, the
 	// model ...
-	Of    string `json:"of,omitempty"`
-	Limit int64  `json:"limit,omitempty"`
-	Used  int64  `json:"used,omitempty"`
-	Unit  string `json:"unit,omitempty"`
+	Of string `json:"of,omitempty"`
+	// Masked hides Of from callers: it is a masked deployment (X1).
+	Masked bool   `json:"masked,omitempty"`
+	Limit  int64  `json:"limit,omitempty"`
+	Used   int64  `json:"used,omitempty"`
+	Unit   string `json:"unit,omitempty"`
 	// Per is the limit's period: minute, hour, day, month or total.
 	Per    string `json:"per,omitempty"`
 	Resets string `json:"resets_at,omitempty"`
@@ -312,6 +314,8 @@ type BudgetThresholdReached struct {
 	Budget string `json:"budget"`
 	Scope  string `json:"scope"`
 	Unit   string `json:"unit"`
+	// Masked hides Budget from callers: it names a masked deployment (X1).
+	Masked bool `json:"masked,omitempty"`
 	// Window is the window's name in UTC: 2026-11, 2026-11-30T10:15, total.
 	Window string `json:"window"`
 	// Threshold, Limit and Used are in whole units.

@@ -41,10 +41,18 @@ func (m *Machine) fund(r *Rung, e request.Estimate, now time.Time) (funding, err
 	if err != nil {
 		return funding{}, err
 	}
-	checks, err := m.proveRoot(r, budget.Checks(limits, int64(worst.Charge)), now)
+	checks, err := m.proveRoot(r, masked(budget.Checks(limits, int64(worst.Charge)), r), now)
 	f := funding{worst: worst.Charge, limits: limits, checks: checks}
 	f.withOffer(offer, worst)
 	return f, err
+}
+
+// masked marks the checks that name a deployment which callers do not see (X1).
+func masked(checks []budget.Check, r *Rung) []budget.Check {
+	for i := range checks {
+		checks[i].Masked = r.Deployment.Masked && checks[i].Scope == catalog.ScopeDeployment
+	}
+	return checks
 }
 
 // worstCase is the most that one attempt on a deployment can cost.
@@ -200,7 +208,7 @@ func detailOf(r request.Refusal, id string) map[string]string {
 func refusalOf(r budget.Refusal) request.Refusal {
 	c := r.Check
 	out := request.Refusal{
-		Code: string(request.CodeInsufficientQuota), Scope: c.Scope, Of: c.Of, Limit: c.Limit, Used: r.Used, Unit: c.UnitName(),
+		Code: string(request.CodeInsufficientQuota), Scope: c.Scope, Of: c.Of, Masked: c.Masked, Limit: c.Limit, Used: r.Used, Unit: c.UnitName(),
 		Per: string(c.Per),
 	}
 	if c.Unit != catalog.USD && c.Scope != promotion.Scope && (budget.Trails(c.Key) || !c.Resets.IsZero()) {

@@ -185,9 +185,13 @@ func Exhausted(tenant string, r request.Refusal) (News, bool) {
 		return News{}, false
 	}
 	until, _ := time.Parse(time.RFC3339, r.Resets) // zero for a total
+	shown := r.Of
+	if r.Masked {
+		shown = ""
+	}
 	return News{
 		Type: catalog.HookBudgetExhausted, Tenant: tenant,
-		Data: Exhaustion{budgetOf(r.Scope, r.Of, r.Unit, r.Limit, r.Used, r.Resets)},
+		Data: Exhaustion{budgetOf(r.Scope, shown, r.Unit, r.Limit, r.Used, r.Resets)},
 		Once: strings.Join([]string{
 			string(catalog.HookBudgetExhausted), tenant, r.Scope, r.Of, r.Unit, strconv.FormatInt(r.Limit, 10), r.Resets,
 		}, "/"),
@@ -213,8 +217,12 @@ func reached(e request.BudgetThresholdReached, stream string) (News, bool) {
 	if strings.Contains(e.Window, "T") {
 		return News{}, false
 	}
+	of := counted(e, stream)
+	if e.Masked {
+		e.Budget, of = e.Scope, ""
+	}
 	t := Threshold{
-		ID: e.Budget, Window: e.Window, Budget: budgetOf(e.Scope, counted(e, stream), e.Unit, e.Limit, e.Used, e.Resets),
+		ID: e.Budget, Window: e.Window, Budget: budgetOf(e.Scope, of, e.Unit, e.Limit, e.Used, e.Resets),
 	}
 	switch e.Unit {
 	case "tokens":

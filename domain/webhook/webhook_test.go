@@ -151,6 +151,33 @@ func TestAWindowIsExhaustedOnce_U4(t *testing.T) {
 	}
 }
 
+// A limit of a masked deployment is told of, and not whose it is.
+//
+// Rules: U4, X1.
+func TestMaskedDeploymentsStayMasked_U4_X1(t *testing.T) {
+	refused := request.Refusal{
+		Code: "insufficient_quota", Scope: "deployment", Of: "hidden@west", Masked: true, Limit: 5, Used: 5, Unit: "nanousd",
+	}
+	reached := request.BudgetThresholdReached{
+		Tenant: "acme", Budget: "deployment:hidden@west/usd/month", Scope: "deployment", Masked: true, Unit: "nanousd", Window: "2026-11",
+	}
+	gone, ok := webhook.Exhausted("acme", refused)
+	near, also := webhook.Of(reached, "threshold/org/acme/deployment/hidden@west/usd/month/2026-11", "w1")
+	if !ok || !also {
+		t.Fatal("no news")
+	}
+	for _, n := range []webhook.News{gone, near} {
+		text, err := json.Marshal(n.Data)
+		if err != nil || strings.Contains(string(text), "hidden") {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+	refused.Of = "other@west"
+	if other, _ := webhook.Exhausted("acme", refused); other.Once == gone.Once {
+		t.Error("another deployment's is the same piece of news")
+	}
+}
+
 // A probe that fails opens a circuit that was never closed.
 //
 // Rules: U4.
