@@ -5,6 +5,7 @@ package explain
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,6 +84,8 @@ func (t *teller) tell(e event.Event) {
 		t.settled(e)
 	case request.ReservationOverrun:
 		t.say("It used %s more than was held; that is counted in full.", usd(e.Overrun))
+	case request.LimitObserved:
+		t.say("The limit %s only observes. It would have refused: %s.", e.Budget, refusal(e.Refusal))
 	case request.ModelChanged:
 		t.say("The walk moved from model %s to %s, which the chain allows.", e.From, e.To)
 	case request.RequestFinalized:
@@ -214,6 +217,8 @@ func skipReason(s request.RouteSkipped) string {
 		return "it follows the organization's own routes at a surcharge, which the organization has not agreed to"
 	case request.SkipModelAlreadyVisited:
 		return "its model had been visited already"
+	case request.SkipRateLimit, request.SkipDeploymentBudget:
+		return fmt.Sprintf("its limit %s of %s had %s in use", d["budget"], counted(d["limit"], d["unit"]), counted(d["used"], d["unit"]))
 	case request.SkipNotFree:
 		return "nothing makes it free of charge, and the request may only be that"
 	}
@@ -303,15 +308,42 @@ func (t *teller) finalized(e request.RequestFinalized) {
 
 func refusal(r request.Refusal) string {
 	switch {
-	case r.Scope == "":
-		return r.Code
 	case r.Scope == budget.ScopePromotion && r.Limit == 0:
 		return r.Code + ", because nothing makes it free of charge"
+	case r.Limit == 0:
+		return r.Code // by no limit
+	case r.Code == string(request.CodeContextLengthExceeded):
+		return fmt.Sprintf("%s, because it needs %d tokens and the largest window takes %d", r.Code, r.Used, r.Limit)
 	case r.Scope == budget.ScopePromotion && r.Unit == string(catalog.Tokens):
-		return fmt.Sprintf("%s, because the promotion's allowance of %d tokens had %d in use", r.Code, r.Limit, r.Used)
+		return fmt.Sprintf("%s, because the promotion's allowance of %d tokens%s had %d in use", r.Code, r.Limit, per(r), r.Used)
+	case r.Unit == string(catalog.Tokens) || r.Unit == string(catalog.Requests):
+		return fmt.Sprintf("%s, because the %s limit of %d %s%s had %d in use", r.Code, r.Scope, r.Limit, r.Unit, per(r), r.Used)
 	}
-	return fmt.Sprintf("%s, because the %s budget of %s had %s in use", r.Code, r.Scope,
-		usd(money.NanoUSD(r.Limit)), usd(money.NanoUSD(r.Used)))
+	return fmt.Sprintf("%s, because the %s budget of %s%s had %s in use", r.Code, r.Scope,
+		usd(money.NanoUSD(r.Limit)), per(r), usd(money.NanoUSD(r.Used)))
+}
+
+// counted is an amount of a limit's unit, as a skip records it.
+func counted(n, unit string) string {
+	if unit != "nanousd" {
+		return n + " " + unit
+	}
+	amount, err := strconv.ParseInt(n, 10, 64)
+	if err != nil {
+		return n + " nano-USD"
+	}
+	return usd(money.NanoUSD(amount))
+}
+
+// per says a limit's period; older refusals name none.
+func per(r request.Refusal) string {
+	switch r.Per {
+	case "":
+		return ""
+	case string(catalog.Total):
+		return " in total"
+	}
+	return " per " + r.Per
 }
 
 func asked(ms int64, source string) string {

@@ -110,6 +110,54 @@ func TestPromotionsAreExplained_X5_M10(t *testing.T) {
 	}
 }
 
+// A refusal is explained in the unit of its limit.
+//
+// Rules: X5, A9.
+func TestRefusalsAreExplained_X5_A9(t *testing.T) {
+	for _, c := range []struct {
+		refusal request.Refusal
+		want    string
+	}{
+		{request.Refusal{Code: "c", Scope: "organization", Limit: 2e9, Used: 1e9, Unit: "nanousd", Per: "month"}, "c, because the organization budget of 2 USD per month had 1 USD in use."},
+		{request.Refusal{Code: "c", Scope: "organization", Limit: 2e9, Used: 1e9, Unit: "nanousd", Per: "total"}, "budget of 2 USD in total had 1 USD in use."},
+		{request.Refusal{Code: "c", Scope: "key", Limit: 2, Used: 3, Unit: "requests", Per: "minute"}, "c, because the key limit of 2 requests per minute had 3 in use."},
+		{request.Refusal{Code: "c", Scope: "team", Limit: 500, Used: 510, Unit: "tokens"}, "c, because the team limit of 500 tokens had 510 in use."},
+		{request.Refusal{Code: "context_length_exceeded", Scope: "model", Limit: 128_000, Used: 130_000, Unit: "tokens"}, "because it needs 130000 tokens and the largest window takes 128000."},
+		{request.Refusal{Code: "capability_unavailable", Scope: "model"}, "capability_unavailable."},
+	} {
+		lines, err := explain.Request(recorded(request.RequestRefused{Refusal: c.refusal}), nil)
+		if err != nil || !strings.HasSuffix(lines[0].Text, c.want) {
+			t.Errorf("%v, %v; want %q", lines, err, c.want)
+		}
+	}
+}
+
+// Rules: X5, R9.
+func TestLimitsOfARouteAndObservedOnesAreExplained_X5_R9(t *testing.T) {
+	for _, c := range []struct {
+		event event.Event
+		want  string
+	}{
+		{
+			request.RouteSkipped{Reason: request.SkipRateLimit, Detail: map[string]string{"budget": "pool/requests/day", "unit": "requests", "limit": "2", "used": "2"}},
+			"its limit pool/requests/day of 2 requests had 2 requests in use",
+		},
+		{
+			request.RouteSkipped{Reason: request.SkipDeploymentBudget, Detail: map[string]string{"budget": "deployment/usd/day", "unit": "nanousd", "limit": "2000000000", "used": "1500000000"}},
+			"its limit deployment/usd/day of 2 USD had 1.5 USD in use",
+		},
+		{
+			request.LimitObserved{Budget: "key/tokens/day", Refusal: request.Refusal{Code: "rate_limit_exceeded", Scope: "key", Limit: 5, Used: 6, Unit: "tokens", Per: "day"}},
+			"The limit key/tokens/day only observes. It would have refused: rate_limit_exceeded, because the key limit of 5 tokens per day had 6 in use.",
+		},
+	} {
+		lines, err := explain.Request(recorded(c.event), nil)
+		if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Text, c.want) {
+			t.Errorf("%v, %v; want %q", lines, err, c.want)
+		}
+	}
+}
+
 // Rules: H11.
 func TestOnlyThePastExplains_H11(t *testing.T) {
 	history := recorded(
