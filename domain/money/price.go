@@ -106,11 +106,8 @@ type Media struct{ Images, Audio bool }
 // dearest applicable input rate, and the output ceiling at its. Whether an answer will
 // hold images nobody knows before it is there. p must be Known.
 func (p Prices) WorstCase(inputTokens, outputCeiling int64, holds Media) (NanoUSD, error) {
-	if inputTokens < 0 || outputCeiling < 0 {
-		return 0, ErrNegative
-	}
-	t := p.tierFor(inputTokens)
-	return total(part{t.dearestInput(holds), inputTokens}, part{t.dearestOutput(holds), outputCeiling})
+	w, err := p.WorstSplit(inputTokens, outputCeiling, holds, Free{})
+	return w.Charge, err
 }
 
 func (t tier) dearestInput(holds Media) *decimal.Decimal {
@@ -196,11 +193,8 @@ func media(audio, images usage.Count, whole int64) (a, i, text int64) {
 // provider's word, so they are priced in full rather than turned into a credit. exact
 // is false then.
 func (p Prices) CostOf(u usage.Usage) (cost NanoUSD, exact bool, err error) {
-	if cost, err = p.Cost(u); err == nil {
-		return cost, true, nil
-	}
-	cost, err = p.Cost(usage.Usage{Input: u.Input, Output: u.Output})
-	return cost, false, err
+	s, err := p.Split(u, Free{})
+	return s.List, s.Exact, err
 }
 
 // part is a number of tokens at a rate.
