@@ -277,7 +277,7 @@ type ReservationOverrun struct {
 }
 
 // MeterHoldPlaced keeps tokens held because an attempt's usage is unknown (D2): its
-// estimated input and the most that it could put out.
+// estimated input and what was delivered.
 type MeterHoldPlaced struct {
 	Attempt int    `json:"attempt"`
 	Tenant  string `json:"tenant,omitempty"`

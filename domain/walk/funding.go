@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-gateway/sluice/domain/budget"
 	"github.com/sluice-gateway/sluice/domain/catalog"
 	"github.com/sluice-gateway/sluice/domain/event"
+	"github.com/sluice-gateway/sluice/domain/failure"
 	"github.com/sluice-gateway/sluice/domain/money"
 	"github.com/sluice-gateway/sluice/domain/promotion"
 	"github.com/sluice-gateway/sluice/domain/request"
@@ -243,5 +244,11 @@ func (m *Machine) returned(a *attempt, s request.AttemptSettled, now time.Time) 
 	if err != nil {
 		limits = nil // they could be read when the attempt was reserved
 	}
-	return budget.Return(a.reserved.Takes, limits, a.reserved.Prices.WindowParts(s.Usage))
+	used := a.reserved.Prices.WindowParts(s.Usage)
+	if f := a.failed; f != nil && f.Class == failure.ClientCancelled && f.PossiblyBilled && !s.Usage.Usable() {
+		// Whoever hangs up before the first output has sent the input all the same. It
+		// counts as planned, or a limit of tokens would be no limit for them.
+		used = a.reserved.Estimate.InputTokens * money.PartsPerToken
+	}
+	return budget.Return(a.reserved.Takes, limits, used)
 }

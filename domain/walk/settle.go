@@ -54,8 +54,10 @@ func (m *Machine) settleServed(a *attempt, r Report, whole bool, failed failure.
 	m.settle(a, s, now)
 	if s.Basis == usage.BasisUnknown && s.CredentialOwner == request.Operator {
 		// Nothing is charged for what nobody knows, but the tokens stay taken: a provider
-		// that never reports would otherwise be free of every limit (D2, R2).
-		tokens := a.reserved.Estimate.InputTokens + a.reserved.Estimate.MaxOutputTokens*m.choices()
+		// that never reports would otherwise be free of every limit (D2, R2). They are the
+		// input that was planned with and the output that was delivered: the most that it
+		// might have put out would shut a window for a day.
+		tokens := a.reserved.Estimate.InputTokens + r.DeliveredTokens
 		m.say(request.MeterHoldPlaced{
 			Attempt: s.Attempt, Tenant: s.Tenant, Key: s.Key, Model: s.Model,
 			Tokens: tokens, Takes: budget.HoldOn(a.reserved.Takes, tokens),

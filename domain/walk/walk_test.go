@@ -393,7 +393,7 @@ func TestAnAnswerWithoutUsageIsUnknownNotFree_M4(t *testing.T) {
 func TestUnknownUsageHoldsTheMeter_R2(t *testing.T) {
 	for owner, held := range map[request.Owner]bool{request.Operator: true, request.Workspace: false} {
 		end := serves()
-		end.Report.Usage = usage.Usage{}
+		end.Report.Usage, end.Report.DeliveredTokens = usage.Usage{}, 40
 		r := rung(0)
 		r.Owner = owner
 		run := sim.Walk(walk.New(request1(), []walk.Rung{r}, &sim.World{}), script(map[string][]sim.Ending{"d0": {end}}), nil, noon)
@@ -401,8 +401,32 @@ func TestUnknownUsageHoldsTheMeter_R2(t *testing.T) {
 		if (a.MeterHold != nil) != held {
 			t.Errorf("%s: %+v", owner, a.MeterHold)
 		}
-		if want := a.Reserved.Estimate; held && (a.MeterHold.Tokens != want.InputTokens+want.MaxOutputTokens || a.MeterHold.Tokens == 0) {
-			t.Errorf("%s holds %d of %+v", owner, a.MeterHold.Tokens, want)
+		if held && a.MeterHold.Tokens != a.Reserved.Estimate.InputTokens+40 {
+			t.Errorf("%s holds %d of %+v", owner, a.MeterHold.Tokens, a.Reserved.Estimate)
+		}
+	}
+}
+
+// Whoever hangs up before the first output is charged nothing, and the input counts in
+// the windows of tokens as it was planned: hanging up is no way around a limit. What a
+// provider failed at counts nothing, whatever it may bill.
+//
+// Rules: R2, M5.
+func TestHangingUpIsNoWayAroundALimit_R2_M5(t *testing.T) {
+	for class, want := range map[failure.Class]int64{failure.ClientCancelled: 1000, failure.TimeoutFirstByte: 0} {
+		end := fails(class)
+		end.Failure.PossiblyBilled = true
+		req := request1(func(r *walk.Request) {
+			r.Budgets = []catalog.Budget{{Scope: catalog.ScopeOrganization, Tokens: 5000, Per: catalog.PerDay}}
+		})
+		book := budget.NewBook()
+		run := sim.Walk(walk.New(req, []walk.Rung{rung(0)}, &sim.World{}), script(map[string][]sim.Ending{"d0": {end}}), book, noon)
+		if s := checkLife(t, run.Events).Attempts[0].Settled; s.Basis != usage.BasisUnknown || s.Charge != 0 {
+			t.Errorf("%s: settled %s at %d", class, s.Basis, s.Charge)
+		}
+		day := book.Counters["org/acme/tokens/day/2026-11-29"]
+		if held := book.Counters["org/acme/tokens/held"].Held; day.Settled != want*money.PartsPerToken || held != 0 {
+			t.Errorf("%s: %d counted, %d held", class, day.Settled, held)
 		}
 	}
 }
