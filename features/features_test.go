@@ -35,6 +35,7 @@ func TestFeatures(t *testing.T) {
 			registerServingSteps(sc)
 			registerWorkersSteps(sc, t)
 			registerBillSteps(sc, t)
+			registerPoolSteps(sc, t)
 			registerPromotionSteps(sc)
 		},
 		// Strict: a step that nobody wrote fails.
