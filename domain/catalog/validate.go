@@ -247,21 +247,31 @@ func (v *validation) baseURL(path string, p Provider) {
 		}
 		return
 	}
-	u, err := url.Parse(p.BaseURL)
+	u := v.url(path, p.BaseURL, ", name an environment variable under keys")
+	if u != nil && (u.RawQuery != "" || u.ForceQuery || u.Fragment != "") {
+		v.fail(path, "holds a query or a fragment: paths are appended to it")
+	}
+}
+
+// url checks an address that requests are sent to, without ever repeating it. instead
+// is what to do in the place of a user in it. It is nil for one that is no such address.
+func (v *validation) url(path, address, instead string) *url.URL {
+	u, err := url.Parse(address)
 	switch {
-	case len(p.BaseURL) > maxURLBytes:
+	case len(address) > maxURLBytes:
 		v.fail(path, "is longer than %d bytes", maxURLBytes)
-	case err != nil || u.Host == "" || u.Hostname() == "":
+	case err != nil || u.Hostname() == "":
 		v.fail(path, "is not an absolute URL")
 	case !isPort(u.Port()):
 		v.fail(path, "has a port that is not between 1 and 65535")
 	case u.Scheme != "http" && u.Scheme != "https":
 		v.fail(path, "scheme %s is neither http nor https", shown(u.Scheme))
 	case u.User != nil:
-		v.fail(path, "holds a user or a password: a secret never stands in configuration, name an environment variable under keys")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		v.fail(path, "holds a query or a fragment: paths are appended to it")
+		v.fail(path, "holds a user or a password: a secret never stands in configuration%s", instead)
+	default:
+		return u
 	}
+	return nil
 }
 
 // isPort: none is the scheme's own.

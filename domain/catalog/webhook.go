@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 )
 
@@ -144,21 +143,11 @@ func (v *validation) webhook(path, tenant string, w Webhook, seen map[string]boo
 // the host may be called is judged where it is called: only there it is known which
 // address a name has (Z1).
 func (v *validation) webhookURL(path, address string) {
-	u, err := url.Parse(address)
-	switch {
-	case address == "":
+	if address == "" {
 		v.fail(path, "is missing")
-	case len(address) > maxURLBytes:
-		v.fail(path, "is longer than %d bytes", maxURLBytes)
-	case err != nil || u.Hostname() == "":
-		v.fail(path, "is not an absolute URL")
-	case !isPort(u.Port()):
-		v.fail(path, "has a port that is not between 1 and 65535")
-	case u.Scheme != "http" && u.Scheme != "https":
-		v.fail(path, "scheme %s is neither http nor https", shown(u.Scheme))
-	case u.User != nil:
-		v.fail(path, "holds a user or a password: a secret never stands in configuration; what is sent is signed instead")
-	case u.Fragment != "":
+		return
+	}
+	if u := v.url(path, address, "; what is sent is signed instead"); u != nil && u.Fragment != "" {
 		v.fail(path, "holds a fragment, which is never sent")
 	}
 }
