@@ -103,8 +103,12 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	s.rest.Go(func() { s.listen(restCtx) })
 	s.rest.Go(func() { s.nudge.run(restCtx, s.log) })
-	s.rest.Go(func() { s.upkeep(restCtx) })
-	s.rest.Go(func() { s.sweep(restCtx) })
+	s.rest.Go(func() {
+		s.every(restCtx, upkeepEvery, "partitions of the coming months were not made", func(ctx context.Context) error {
+			return ensurePartitions(ctx, s.pool)
+		})
+	})
+	s.rest.Go(func() { s.every(restCtx, sweepEvery, "marks of the past were not swept", s.sweep) })
 	return s, nil
 }
 
@@ -154,16 +158,18 @@ func openPool(ctx context.Context, config Config) (*pgxpool.Pool, error) {
 // are made two months ahead, so a failed day costs nothing.
 const upkeepEvery = 24 * time.Hour
 
-func (s *Store) upkeep(ctx context.Context) {
-	ticker := time.NewTicker(upkeepEvery)
+// every does something from time to time until ctx ends. What fails is tried again the
+// next time.
+func (s *Store) every(ctx context.Context, period time.Duration, failed string, do func(context.Context) error) {
+	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := ensurePartitions(ctx, s.pool); err != nil {
-				s.log.Warn("partitions of the coming months were not made", "cause", err)
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn(failed, "cause", err)
 			}
 		}
 	}

@@ -125,22 +125,7 @@ where (select pg_try_advisory_xact_lock(1819502196, 0))
 
 // sweep removes marks that have left every window. Marks are no events: they are made
 // again from the log (E4).
-func (s *Store) sweep(ctx context.Context) {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("marks of the past were not swept", "cause", err)
-			}
-		}
-	}
-}
-
-func (s *Store) sweepOnce(ctx context.Context) error {
+func (s *Store) sweep(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, sqlSweep, (budget.MaxReach + time.Minute).Microseconds())
 	return err
 }

@@ -180,7 +180,7 @@ func TestOldMarksAreSwept_R5(t *testing.T) {
 		select 0, k, clock_timestamp() - a, 0
 		from unnest(array['x/requests/minute/trailing', 'x/tokens/hour/trailing']) k,
 		     unnest(array['1 minute', '5 minutes', '60 minutes', '63 minutes']::interval[]) a`)
-	if err := s.sweepOnce(t.Context()); err != nil {
+	if err := s.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	left := map[string]int{}
