@@ -56,6 +56,15 @@ func (c Count) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, c.N, 10), nil
 }
 
+// Else is the count, or another where it says nothing: null is kept before what says
+// nothing either.
+func (c Count) Else(other Count) Count {
+	if c.Known() || (c.State == Null && !other.Known()) {
+		return c
+	}
+	return other
+}
+
 // UnmarshalJSON reads a number or null. A field that is not there leaves Absent.
 func (c *Count) UnmarshalJSON(b []byte) error {
 	if bytes.Equal(b, []byte("null")) {

@@ -55,7 +55,7 @@ func readUsage(u gjson.Result) usage.Usage {
 				case "cache_creation_input_tokens", "cache_creation_tokens": // Alibaba and relays
 					write5 = rawjson.Count(v)
 				case "cache_creation":
-					write5 = or(rawjson.Count(v.Get("ephemeral_5m_input_tokens")), write5)
+					write5 = rawjson.Count(v.Get("ephemeral_5m_input_tokens")).Else(write5)
 					w1 = rawjson.Count(v.Get("ephemeral_1h_input_tokens"))
 				}
 				return true
@@ -63,10 +63,10 @@ func readUsage(u gjson.Result) usage.Usage {
 		}
 		return true
 	})
-	out.CachedInput = or(out.CachedInput, or(hit, cached))
+	out.CachedInput = out.CachedInput.Else(hit.Else(cached))
 	// A total without a split is all at the default lifetime.
-	out.CacheWrite5m, out.CacheWrite1h = or(write5, write), w1
-	out.Reasoning = or(out.Reasoning, topReasoning)
+	out.CacheWrite5m, out.CacheWrite1h = write5.Else(write), w1
+	out.Reasoning = out.Reasoning.Else(topReasoning)
 	out.Output = withReasoning(out, total)
 	return out
 }
@@ -87,13 +87,6 @@ func withReasoning(u usage.Usage, total usage.Count) usage.Count {
 		return usage.Of(sum)
 	}
 	return u.Output
-}
-
-func or(c, other usage.Count) usage.Count {
-	if c.Known() || (c.State == usage.Null && !other.Known()) {
-		return c
-	}
-	return other
 }
 
 // some is a count of media, which most answers report as zero and is then not repeated

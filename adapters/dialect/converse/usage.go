@@ -31,8 +31,8 @@ func readUsage(u gjson.Result) usage.Usage {
 		}
 		return true
 	})
-	out := usage.Usage{Input: input, CachedInput: or(read, readOld), Output: output}
-	out.CacheWrite5m, out.CacheWrite1h = split(or(write, writeOld), details)
+	out := usage.Usage{Input: input, CachedInput: read.Else(readOld), Output: output}
+	out.CacheWrite5m, out.CacheWrite1h = split(write.Else(writeOld), details)
 	if input.Known() {
 		out.Input.N += out.CachedInput.Or(0) + out.CacheWrite5m.Or(0) + out.CacheWrite1h.Or(0)
 	}
@@ -61,11 +61,4 @@ func split(total usage.Count, details gjson.Result) (minutes, hour usage.Count) 
 		return total, usage.Count{}
 	}
 	return minutes, hour
-}
-
-func or(c, other usage.Count) usage.Count {
-	if c.Known() || (c.State == usage.Null && !other.Known()) {
-		return c
-	}
-	return other
 }
