@@ -135,26 +135,21 @@ func (l *Log) Names() []string {
 func (l *Log) Events(t *testing.T) []event.Event {
 	t.Helper()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	var list []event.Event
 	requests := 0
-	for name, stored := range l.Streams {
-		if !strings.HasPrefix(name, "request/") {
-			continue
-		}
-		if requests++; requests > 1 {
-			t.Fatal("more than one request in the log")
-		}
-		for _, s := range stored {
-			e, err := event.Decode(s.Type, s.Version, s.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, e)
+	for name := range l.Streams {
+		if strings.HasPrefix(name, requestStreams) {
+			requests++
 		}
 	}
-	return list
+	l.mu.Unlock()
+	if requests > 1 {
+		t.Fatal("more than one request in the log")
+	}
+	return l.Streamed(t, requestStreams)
 }
+
+// requestStreams begins the names of requests' streams.
+const requestStreams = "request/"
 
 // Streamed decodes the events of all streams whose name begins so.
 func (l *Log) Streamed(t *testing.T, prefix string) []event.Event {
