@@ -42,18 +42,20 @@ func (w *walker) append(ctx context.Context, move walk.Move, withClaim bool) (re
 	now := w.g.Now()
 	// The log decides as often as it has to, and maybe after this caller has left: the
 	// machine itself is told once, of what was written.
-	ifRefused := w.machine.IfRefused(move.Say, now)
 	group := []eventstore.Append{{
 		Shard: w.shard, Stream: w.stream, Expected: w.version, Meta: w.meta(),
 		Events: w.encode(move.Say), Checks: move.Call.Checks, Deltas: move.Call.Deltas,
-		Refuse: func(r budget.Refusal) ([]eventstore.Event, []budget.Delta) {
+	}}
+	if len(move.Call.Checks) > 0 { // who is under no limit is refused by none
+		ifRefused := w.machine.IfRefused(move.Say, now)
+		group[0].Refuse = func(r budget.Refusal) ([]eventstore.Event, []budget.Delta) {
 			if budget.MovesOn(r.Check.Scope) {
 				return nil, nil // nothing is over yet, so nothing is written
 			}
 			instead := ifRefused(r).Say
 			return w.encode(instead), effects(instead)
-		},
-	}}
+		}
+	}
 	if withClaim {
 		group = append(group, w.taken(move.Call.Checks))
 	}
